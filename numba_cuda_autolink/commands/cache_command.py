@@ -19,7 +19,7 @@ from ..printable_texts import number_of
 from ..settings import parse_size
 from .argument_parsing import CommandError, check_folder
 
-INFO_FORMAT = 1
+INFO_FORMAT = WHY_FORMAT = 1
 _MOST_LINES = 40
 
 
@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
     parser.set_defaults(run=_run)
+    parser.takes_none = "cache why lists what was built, cache info how much there is of each kind"
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
     def action(name: str, does: str) -> Any:
@@ -61,6 +62,7 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="also places, what each build is compared with, changed lines of short texts, and what a first build has",
     )
+    why.add_argument("--json", action="store_true", help="write JSON, for tools")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
@@ -95,7 +97,9 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
-        if not (history.entries or options.name or options.kind):
+        if options.json and (history.entries or not (options.name or options.kind)):
+            print(json.dumps({"format": WHY_FORMAT, "builds": history.builds}, indent=2))
+        elif not (history.entries or options.name or options.kind):
             print(f"{history} in {cache.info().directory}")
         elif not history.entries:
             message, kinds = str(history), [each.kind for each in cache.info().by_kind]
@@ -128,12 +132,12 @@ def _run(options: argparse.Namespace) -> int:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
-                removed = 0
+                removed, folder = 0, cache.current_store().settings.directory
                 if is_there:
                     removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error
-        print(f"{number_of(removed, 'entry')} removed")
+        print(f"{number_of(removed, 'entry')} removed{'' if is_there else f': there is no folder {folder}'}")
     return 0
 
 
@@ -152,7 +156,7 @@ def _check(action: str) -> bool:
         why = f"{MODE}=0" if folder else "this user has no home directory"
         raise CommandError(f"there is no cache on disk: {why}\n  what to do: {f'unset {MODE}' if folder else remedy}")
     if not os.path.exists(folder):
-        is_before_first_build = action in ("info", "why") and not current_store().disk.why_unusable()
+        is_before_first_build = action not in ("export", "import") and not current_store().disk.why_unusable()
         if os.environ.get(DIRECTORY) and action != "import" and not is_before_first_build:
             raise CommandError(
                 f"there is no folder {folder}, which {DIRECTORY} names\n"

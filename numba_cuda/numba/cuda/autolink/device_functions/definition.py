@@ -140,7 +140,7 @@ class DeviceFunction(CallingCode, DeviceCallable):
         return _function_for, (self._target, subject, self._signature.arguments, self._signature.state)
 
     def __repr__(self) -> str:
-        return f"device_function({self._name}) as {self.symbol}"
+        return f"device_function({self._name})"
 
 
 _UNKNOWN_TO_CXX = (

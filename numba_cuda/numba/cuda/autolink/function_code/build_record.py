@@ -7,7 +7,7 @@ import inspect
 import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.cuda import types
@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 from numba.cuda.cudadrv.external_code.link.linker_input import LinkRecord
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.np import numpy_support
 
@@ -72,7 +73,7 @@ class BuildFacts:
     """A kernel built for one target: its name in the code, its calls, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
     whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, the timeline of the build, the
-    Python functions that were compiled into its own code, as pairs of a name and a digest, and the texts of libraries
+    Python functions that it and what C++ calls are compiled from, and the texts of libraries
     that its calls are from, each with the file and line where it was given."""
 
     entry_name: str
@@ -84,7 +85,7 @@ class BuildFacts:
     own_symbols: Symbols
     restored: bool = False
     timeline: tuple[Span, ...] = ()
-    python_functions: tuple[tuple[str, str], ...] = ()
+    python: tuple[PythonFunction, ...] = ()
     given_texts: tuple[tuple[str, tuple[str, int]], ...] = ()
 
 
@@ -117,15 +118,15 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         log = link.log
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
-    compiled = {(each.name, each.calls.function) for each in all_functions(code)}
-    python = tuple(sorted((_as_written(name), each.content) for name, each in compiled if each is not None))
+    functions = dict.fromkeys(each.calls.function for each in all_functions(code))
+    python = tuple(replace(each, name=_as_written(each.name)) for each in functions if each is not None)
     texts = tuple(dict.fromkeys(text for site in sites if (text := site.callee.given_text) is not None))
     return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python, texts)
 
 
 def _as_written(name: str) -> str:
-    """Return a function's *name*, that of one that is written in a kernel without what front ends add."""
-    return re.sub(r"^closure\.<locals>\.(_lambda_$)?", lambda found: "<lambda>" if found[1] else "", name)
+    """Return a function's *name*, a lambda's as Python has it."""
+    return "<lambda>" if name == "_lambda_" else name
 
 
 def _shown_type(argtype: Any) -> str:

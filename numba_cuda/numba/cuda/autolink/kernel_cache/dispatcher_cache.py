@@ -67,7 +67,9 @@ class _Lookup:
         }
         facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
         name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache, self)
-        self.key = CacheKey("kernel", name, tuple(parts.items()), facts=facts, lines=lines)
+        capability = parts["toolkit and compute capability"]
+        subject = "kernel", os.path.abspath(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
+        self.key = CacheKey("kernel", name, tuple(parts.items()), facts=facts, lines=lines, subject=subject)
 
 
 def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
@@ -17,6 +18,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     NOT_CACHED,
     OWN_FILE,
     Subject,
+    call_of,
     changes_in_words,
     differing_lines,
     fact,
@@ -33,8 +35,8 @@ from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
 from . import formatting
 
-# What is compiled, linked and asked; entries of other kinds help to find these.
-_FOR_USERS = ("program", "link", "kernel", "answer", NOT_CACHED)
+# Kernels; where there are none, what is compiled and asked. Entries of other kinds help to find these.
+_FOR_USERS = ("link", "kernel", NOT_CACHED), ("program", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 _MOST_CALLS = 3
@@ -42,8 +44,9 @@ _MOST_CALLS = 3
 
 class _Build(NamedTuple):
     entry: StoredEntry
-    before: StoredEntry | None  # the nearest earlier one of its file and name, argument types and architecture
+    before: StoredEntry | None  # the one that it is compared with
     new: str  # the architecture, output or text that it is the first of, where earlier ones of its name have others
+    compiled: _Build | None = None  # of a link, the kernel of ``cache=True`` that the same run compiled for it
 
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
@@ -59,6 +62,23 @@ def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     return found
 
 
+def as_data(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
+    """Return the builds as plain data, latest first: the name, kind, architecture, argument types and path of each,
+    when it and the one that it is compared with were built, in seconds since the epoch, its causes, and the lines of
+    Python files that were edited."""
+    shown = _shown(entries, every_kind)
+    names = _names(shown)
+    found = []
+    for build in _with_earlier(shown):
+        entry, before = build.entry, build.before
+        causes, edited = _causes_of(build)
+        what = {"name": _name_of(build, names), "kind": entry.kind, "architecture": target_of(entry)}
+        where = {"types": types_of(entry), "path": fact(entry, "path")}
+        when = {"built": entry.written, "compared_with": None if before is None else before.written}
+        found.append({**what, **where, **when, "causes": causes, "edited": edited})
+    return found
+
+
 def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return the same lines, each followed by the place of what was built, what that was compared with, the lines that
     changed in short texts, and all that is known of it if it was compared with nothing."""
@@ -66,7 +86,7 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     names = _names(shown)
     lines = []
     for build in _with_earlier(shown):
-        entry, before, _ = build
+        entry, before = build.entry, build.before
         lines.append(f"{_written(entry)}  {_line(build, names)}")
         place = fact(entry, "path") or entry.name
         types = fact(entry, "types")
@@ -125,7 +145,9 @@ def _causes(entry: StoredEntry) -> set[str]:
 
 
 def _shown(entries: Sequence[StoredEntry], every_kind: bool) -> Sequence[StoredEntry]:
-    return [each for each in entries if every_kind or each.kind in _FOR_USERS] or entries
+    kinds = () if every_kind else _FOR_USERS
+    found = ([each for each in entries if each.kind in of_users] for of_users in kinds)
+    return next((each for each in found if any(entry.kind != NOT_CACHED for entry in each)), entries)
 
 
 def _names(entries: Sequence[StoredEntry]) -> Mapping[bytes, str]:
@@ -171,21 +193,73 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
 
 
 def _line(build: _Build, names: Mapping[bytes, str]) -> str:
-    return f"{target_of(build.entry):7} {printable(_describe(build, names[build.entry.digest]))}"
+    return f"{target_of(build.entry):7} {printable(_describe(build, _name_of(build, names)))}"
+
+
+def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:
+    return names[(build.compiled or build).entry.digest]
 
 
 def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
     earlier: dict[Subject, list[StoredEntry]] = {}
-    found = []
+    by_digest = {each.digest: each for each in entries}
+    found: list[_Build] = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
-        before = nearest(entry, of_name)
+        before = _base(entry, by_digest, of_name)
         new = _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
-    return sorted(found[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
+    return sorted(_paired(found)[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
+
+
+def _base(
+    entry: StoredEntry, entries: Mapping[bytes, StoredEntry], earlier: Sequence[StoredEntry]
+) -> StoredEntry | None:
+    """Return what *entry* is compared with: what its record names, or else, as where that was removed or is on another
+    machine, the latest of the *earlier* ones that were built for the same call; ``None`` if there is none."""
+    if entry.base in entries:
+        return entries[entry.base]
+    of_call = (each for each in reversed(earlier) if call_of(each) == call_of(entry))
+    return next((each for each in of_call if each.digest != entry.digest), None)
+
+
+def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
+    """Return *entries*, of which those of programs name what they are compared with: the program that the link before
+    the first link that uses them used in their place."""
+    known = {each.digest: each for each in entries}
+    used: dict[bytes, StoredEntry] = {}
+    for link in sorted(known.values(), key=lambda each: each.written):
+        for digest in link.uses:
+            used.setdefault(digest, link)
+    found = []
+    for entry in known.values():
+        link_before = known.get(used[entry.digest].base) if entry.digest in used else None
+        programs = [known[each] for each in link_before.uses if each in known] if link_before is not None else []
+        base = nearest(entry, programs) if entry.kind == "program" else None
+        found.append(entry if base is None else dataclasses.replace(entry, base=base.digest))
+    return found
+
+
+def _paired(found: Sequence[_Build]) -> list[_Build]:
+    """Return *found* with each compiled kernel as part of the link that the same run made of it just before."""
+    paired: dict[bytes, _Build] = {}
+    links: dict[tuple[str, ...], bytes] = {}  # the latest of each run and kernel, while it has no compiled kernel
+    for build in found:
+        entry = build.entry
+        if entry.kind == "kernel" and (link := links.pop(_run_of(entry), None)) is not None:
+            paired[link] = paired[link]._replace(compiled=build)
+            continue
+        paired[entry.digest] = build
+        if entry.kind == "link" and entry.run:
+            links[_run_of(entry)] = entry.digest
+    return list(paired.values())
+
+
+def _run_of(entry: StoredEntry) -> tuple[str, ...]:
+    return entry.run, fact(entry, "path"), fact(entry, "kernel"), types_of(entry)
 
 
 def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
@@ -206,20 +280,39 @@ def _front_end(entry: StoredEntry) -> str:
 
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
-    entry, before, new = build
-    if entry.kind == NOT_CACHED:
-        return f"{name} is not cached: {' '.join(fact(entry, 'reason').split())}"
-    if fact(entry, DAMAGED):
-        return f"{name}: its entry was damaged"
-    if before is None:
-        text = f"{name}: first build{new}"
-        calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
-        return f"{text} ({formatting.listed(re.split(r'(?<=[)]), ', calls), _MOST_CALLS)})" if calls else text
-    own = fact(entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)
+    own = fact(build.entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)
+    causes, edited = _causes_of(build)
+    if build.entry.kind == NOT_CACHED:
+        return f"{name} {causes[0]}"
     # What is of the entry itself needs no name.
-    first, *more = (each.removeprefix(f"{own}: ") for each in changes_in_words(before, entry))
+    first, *more = (each.removeprefix(f"{own}: ") for each in causes)
     first = name + first.removeprefix(own) if first.startswith(f"{own} changed") else f"{name}: {first}"
-    return ", ".join([first, *more])
+    text = ", ".join([first, *more])
+    return f"{text}; edited: {', '.join(edited)}" if edited else text
+
+
+def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
+    """Return why something was built, and which lines of Python files were edited, besides those in the causes."""
+    entry, before, new, compiled = build
+    if entry.kind == NOT_CACHED:
+        return [f"is not cached: {' '.join(fact(entry, 'reason').split())}"], []
+    if fact(entry, DAMAGED):
+        return ["its entry was damaged"], []
+    if entry.base == entry.digest:
+        return ["built again, as its entry had been removed from the cache"], []
+    if before is None:
+        calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
+        for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
+        return [f"first build{new}{f' of {for_calls}' if calls else ''}"], []
+    causes, edited = changes_in_words(before, entry), []
+    if compiled is not None and compiled.before is not None:
+        for cause in changes_in_words(compiled.before, compiled.entry):
+            file, is_file, lines = cause.partition(" changed")
+            if not (is_file and file.endswith(".py")):
+                causes.append(cause)
+            elif not (lines and any(each.endswith(f" changed{lines}") for each in causes)):
+                edited.append(f"{file}{lines}")
+    return list(dict.fromkeys(causes)), edited
 
 
 def _size(entry: StoredEntry) -> str:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
-from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, launch_bounds, resources
+from numba.cuda.cudadrv.external_code.formats.cubin import functions_of, launch_bounds, resources
 from numba.cuda.cudadrv.external_code.formats.elf import FormatError
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -25,7 +25,6 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink.mangled_names import readable, without_result
 from numba_cuda_autolink.package_versions import NOT_INSTALLED, version_of
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
@@ -36,7 +35,7 @@ from . import formatting
 from .listings import function_reports, listings_of, with_inlining
 from .occupancy import occupancies
 from .ptx_lines import NUMBERED
-from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
+from .records import FOR_ARCHITECTURES, BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
@@ -64,16 +63,16 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         used = resources(code, facts.entry_name, facts.log)
         bounds = _launch_bounds(code, facts.entry_name)
         used["occupancy"] = occupancies(facts.target.arch, used["registers"], used["shared"], bounds)
-        if sizes := function_sizes(code, facts.entry_name):
-            used["functions"] = function_reports(sizes, facts.entry_name)
-            calls = with_inlining(calls, codes, sizes, functions.reached)
+        if in_result := functions_of(code, facts.entry_name):
+            used["functions"] = function_reports(in_result, facts.entry_name)
+            calls = with_inlining(calls, codes, in_result, functions.reached)
         if listings:
             inputs = [known.get(_key(item)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
             shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
-    build = BuildReport(*what, facts.timeline, shown, options=_options(facts.target))
+    build = BuildReport(*what, facts.timeline, shown, options=_options(facts.target), python=facts.python)
     kernel = facts.graph.functions[0]
     signature = record.signature
     if isinstance(record, BuildRecord):
@@ -180,7 +179,13 @@ def _codes(
     names = frozenset(own.undefined)
     functions = CalledFunctions.read(modules.values(), names & defined, facts.target.arch)
     comparable = _comparable(sources, programs, undefined)
-    called = _Called(names, functions, OwnFunctions.read(comparable, names), known)
+    python = [
+        name
+        for code, source, symbols in zip(items, sources, found, strict=True)
+        if _is_python(source) and symbols
+        for name in symbols.defined
+    ]
+    called = _Called(names, functions, OwnFunctions.read(comparable, names, python), known)
     headers = [
         _own_headers(source, facts.target) if program is not None else None
         for source, program in zip(sources, programs, strict=True)
@@ -190,7 +195,7 @@ def _codes(
         found = [symbols and Symbols.of(symbols.defined, provided & {*symbols.undefined}) for symbols in found]
     what = zip(items, found, headers, strict=True)
     codes = [_code(item, symbols, called, texts) for item, symbols, texts in what]
-    return tuple(replace(code, functions=facts.python_functions) if code.own else code for code in codes), functions
+    return tuple(codes), functions
 
 
 def _comparable(
@@ -232,6 +237,11 @@ def _own_headers(source: LinkInput | None, target: Target) -> list[str] | None:
     return [*header_texts(source, target, with_toolkit=False)][1:]
 
 
+def _is_python(source: LinkInput | None) -> bool:
+    """Whether *source* is a function of Python that C++ calls."""
+    return source is not None and bool(source.made_of)
+
+
 @dataclass(frozen=True)
 class _Called:
     """The functions that the kernel calls, those that can be read, those that can be compared, and all sources."""
@@ -251,13 +261,13 @@ class _Called:
         self, item: LinkedInput, headers: Sequence[str] | None, names: Collection[str]
     ) -> tuple[tuple[str, str], ...]:
         """Return the functions that those with these *names* lead to, with digests that can be compared between
-        architectures; and one without a name for the whole source of *item* if that depends on the architecture."""
+        architectures; and `FOR_ARCHITECTURES` for the whole source of *item* if that depends on the architecture."""
         source, functions = self.known.get(_key(item)), self.comparable.functions_of(names)
         if not functions or source is None or headers is None:  # not C++
             return functions
         if not any(map(_BY_ARCH.search, (source.text, *headers))):
             return functions
-        return (("", (self.source_of(item, headers) or "")[:_SHORT]), *functions)
+        return ((FOR_ARCHITECTURES, (self.source_of(item, headers) or "")[:_SHORT]), *functions)
 
     def source_of(self, item: LinkedInput, headers: Sequence[str] | None) -> str | None:
         """Return one digest for the source of *item* and its *headers*, without the digits in names of functions that
@@ -312,7 +322,7 @@ _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  #
 # What code for only some architectures names: an edit of it need not be in what is compiled for another one.
 _BY_ARCH = re.compile(r"__CUDA_ARCH|\bNV_(?:IF|DISPATCH|PROVIDES|IS)_")
 _HASH = re.compile(r"(?<=_)[0-9a-f]{16}(?![0-9A-Za-z])")
-_WRITTEN = re.compile(r"_ZNK?3nca|cxx_\w+_[0-9a-f]{16}")
+_WRITTEN = re.compile(r"_ZNK?(?:3nca|\d+nca_(?:python|functor)_|\d+\w+?_[0-9a-f]{16}_functor)|cxx_\w+_[0-9a-f]{16}")
 _SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
 
@@ -347,17 +357,23 @@ class CalledFunctions:
 @dataclass(frozen=True)
 class OwnFunctions:
     """By name of each called function, the functions that it reaches, itself included; and the digests of these, each
-    without those that it names."""
+    without those that it names. Functions of *python* are none of these."""
 
     reached: Mapping[str, frozenset[str]]
     digests: Mapping[str, str]
 
     @classmethod
-    def read(cls, modules: Sequence[bytes], names: Collection[str]) -> OwnFunctions:
+    def read(cls, modules: Sequence[bytes], names: Collection[str], python: Iterable[str]) -> OwnFunctions:
         """Return those with these *names* in LTO-IR *modules* for the newest architecture; none if they do not link."""
         bodies = _bodies(modules, names, _newest_arch()) if modules else {}
         reached = {name: _reached(name, bodies) for name in sorted(names) if name in bodies}
-        own = {each for some in reached.values() for each in some if _is_function(each, bodies)}
+        in_python = tuple(python)
+        own = {
+            each
+            for some in reached.values()
+            for each in some
+            if _is_function(each, bodies) and not each.startswith(in_python)
+        }
         return cls(reached, {name: _own_digest(name, bodies) for name in own})
 
     def functions_of(self, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -389,8 +405,8 @@ def _is_function(name: str, bodies: Mapping[str, str]) -> bool:
 
 
 def _shown_name(name: str) -> str:
-    """Return a function's name as it reads; for all that calls by name write, which has a hash, the same text."""
-    return "" if _WRITTEN.search(name) else without_result(readable(name))
+    """Return a function's name as it reads; an empty text for what calls by name write."""
+    return "" if _WRITTEN.search(name) else formatting.symbol(name)
 
 
 def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = ()) -> str:

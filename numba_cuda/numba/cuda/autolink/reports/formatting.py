@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import REFUSED
 
+from numba_cuda_autolink.mangled_names import readable, without_result
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from .records import CallReport, CodeReport, OccupancyReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
+# What calls by name and functions of Python that C++ calls are named in the code: by their content.
+_PYTHON_CLASS = re.compile(r"\bnca_python_\d+_(\w+?)_\1_[0-9a-f]{16}\w*")
+_OTHER_CLASS = re.compile(r"\bnca_functor_[0-9a-f]+\b")
+_BY_CONTENT = re.compile(r"\b(?:cxx_)?([A-Za-z_]\w*?)_[0-9a-f]{16}(?:_functor|_\d+)?\b")
 # Options, and values. Each library of `cxx` has the last option.
 _ELSEWHERE, _NOT_SET = ("lto", "include_paths", "device_as_default_execution_space"), ("False", "None")
 _TOO_MUCH = {  # by what limits blocks to none
@@ -112,6 +117,13 @@ def options(pairs: Iterable[tuple[str, str]]) -> str:
 def function(qualname: str) -> str:
     """Return a function's name without those of the functions that enclose it."""
     return qualname.rpartition("<locals>.")[2]
+
+
+def symbol(name: str) -> str:
+    """Return the name of a symbol as its source spells it, without its result, and without the digests in the names
+    that calls by name write."""
+    text = _OTHER_CLASS.sub("functor", _PYTHON_CLASS.sub(r"\1", without_result(readable(name))))
+    return _BY_CONTENT.sub(r"\1", text)
 
 
 def inlined(calls: Sequence[CallReport]) -> str | None:

@@ -13,12 +13,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from numba.cuda.cudadrv.external_code.formats.cubin import FunctionInCubin
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
 from numba_cuda_autolink.given_sources import find_source
-from numba_cuda_autolink.mangled_names import readable, without_result
 
 from ..function_code.build_record import BuildFacts
 from . import formatting
@@ -61,18 +61,18 @@ def with_inlining(
         known = bool(names) and len(left) in (0, len(names))
         inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names
         inner = {each for each in inner if not each.startswith("__")}
-        text = tuple(sorted(without_result(readable(each)) for each in inner)) if known and not left else ()
+        text = tuple(sorted(formatting.symbol(each) for each in inner)) if known and not left else ()
         found.append(dataclasses.replace(call, inlined=not (left or inner) if known else None, called=text))
     return tuple(found)
 
 
-def function_reports(sizes: Mapping[str, int], entry_name: str) -> tuple[FunctionReport, ...]:
+def function_reports(functions: Mapping[str, FunctionInCubin], entry_name: str) -> tuple[FunctionReport, ...]:
     shown, seen = {}, Counter[str]()
-    for name in sorted(sizes):  # functions of several files, which no other file sees, may have one name
-        seen[title := without_result(readable(name))] += 1
+    for name in sorted(functions):  # functions of several files, which no other file sees, may have one name
+        seen[title := formatting.symbol(name)] += 1
         shown[name] = f"{title} #{seen[title]}" if seen[title] > 1 else title
-    names = sorted(sizes, key=lambda name: (name != entry_name, -sizes[name], name))
-    return tuple(FunctionReport(shown[name], sizes[name]) for name in names)
+    names = sorted(functions, key=lambda name: (name != entry_name, -functions[name].size, name))
+    return tuple(FunctionReport(shown[name], functions[name].size, functions[name].sha256) for name in names)
 
 
 def listings_of(

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 from ..function_code.build_record import CallRecord
 from ..function_code.call_graph import CallGraph
+
+# Instead of a function's name: the digest of a whole source of which other architectures may have other code.
+FOR_ARCHITECTURES = "__CUDA_ARCH__"
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class CodeReport:
         C++ calls; ``None`` of other code, and where the headers were edited since the build.
     functions:
         The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
-        compared between architectures; empty where they cannot be read, and of a translation unit with ``parts``. Of
-        the kernel's own code the Python functions, with digests that can be compared in one version of Python.
+        compared between architectures; empty where they cannot be read, of a translation unit with ``parts``, and of
+        functions in Python.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
@@ -98,10 +102,12 @@ class LinkReport:
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """A function of the result, which was not inlined everywhere, and its bytes of instructions, without padding."""
+    """A function of the result, which was not inlined everywhere, its bytes of instructions, without padding, and their
+    digest, in which names and line information are not; empty in a report that was written without it."""
 
     name: str
     size: int
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,8 @@ class BuildReport:
     launched are in it too. ``listings`` show what the code became, if `report` was asked for them; of a kernel without
     line information they are those of a build with it (``listings_with_lineinfo``). ``options`` are the
     kernel's ``lto``, ``debug``, ``lineinfo``, ``fastmath`` and ``max_registers``, as pairs of a name and a text.
+    ``python`` are the Python functions that the kernel and what C++ calls are compiled from, with digests that can be
+    compared in one version of Python.
     """
 
     arch: str
@@ -193,6 +201,7 @@ class BuildReport:
     listings: tuple[ListingReport, ...] = ()
     listings_with_lineinfo: bool = False
     options: tuple[tuple[str, str], ...] = ()
+    python: tuple[PythonFunction, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

@@ -178,7 +178,18 @@ class _Link:
             ),
             facts=functools.partial(link_facts, self.request),
             lines=functools.partial(link_lines, self.request),
+            subject=self._subject(),
+            uses=tuple(keys),
         )
+
+    def _subject(self) -> tuple[str, ...]:
+        """Return what tells the kernel, its types, its front end, its target and its output from others."""
+        code = self.request.kernel_code
+        if code.python is None:
+            return ("link", self.plan.kernel, self.plan.target.arch, self.request.output)
+        python = code.python
+        of_function = python.functions[0].path, python.name, python.types, python.front_end
+        return ("link", *of_function, self.plan.target.arch, self.request.output)
 
     def compile(self) -> list[Program | None]:
         """Return the programs of the plan's units, if they have one. Raises `LinkError` if something does not

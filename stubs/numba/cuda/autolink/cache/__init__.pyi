@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 __all__ = [
     "CacheInfo",
@@ -56,6 +57,7 @@ class CacheInfo:
     @property
     def usage(self) -> tuple[KindUsage, ...]: ...
     writable: bool = True
+    emulator_bytes: int = 0
 
 class StoredEntry:
     path: str
@@ -69,6 +71,9 @@ class StoredEntry:
     texts: tuple[tuple[str, str], ...]
     facts: tuple[tuple[str, str, str], ...]
     lines: tuple[tuple[str, tuple[str, ...]], ...]
+    base: bytes
+    uses: tuple[bytes, ...]
+    run: str
 
 @dataclass(frozen=True)
 class History:
@@ -79,6 +84,8 @@ class History:
     near: str = ...
     @property
     def details(self) -> str: ...
+    @property
+    def builds(self) -> list[dict[str, Any]]: ...
 
 def info() -> CacheInfo: ...
 def clear() -> int: ...

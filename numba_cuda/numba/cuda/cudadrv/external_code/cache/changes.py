@@ -19,7 +19,7 @@ COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compi
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", FRONT_END, DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
-COMPILED = ("working directory", "program", "at")
+COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
@@ -28,9 +28,6 @@ _TOOLS = (
 )
 _NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
-# Facts of the text and content of what is built that name no file or function; and options that programs have too.
-_OF_TEXT = (OWN_FILE, "source", "link key", "package")
-_OPTIONS = ("lto", "debug", "lineinfo", "max_registers")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
     "LLVM IR": "the code that Numba made of its Python",
@@ -45,7 +42,6 @@ _REST = {
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
-_MOST_NEAR = 8
 _MOST_RANGES = 4
 _MOST_COMPARED = 2_000_000  # pairs of lines
 
@@ -107,38 +103,16 @@ def target_of(entry: StoredEntry) -> str:
 
 
 def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
-    """Return the one that differs from *entry* in least, of the latest of those built *earlier* of the same subject and
-    call; ``None`` if there is none. An option that was tried and taken back is no difference: those with the same
-    options, target and tools come first, or that differ in nothing else."""
-    alike = [each for each in earlier if each.digest != entry.digest and call_of(each) == call_of(entry)]
-    for is_alike in (_has_same_closure, _differs_in_one_way):
-        alike = [each for each in alike if is_alike(each, entry)] or alike
-    latest = alike[: -_MOST_NEAR - 1 : -1]
-    return min(latest, key=lambda each: len(changes_in_words(each, entry)), default=None)
+    """Return the one that differs from *entry* in least, of those that were built *earlier* of the same subject and
+    call, the latest of several; ``None`` if there is none. Kernels that were made with other values differ more."""
+    of_call = subject_of(entry), call_of(entry)
+    alike = [each for each in earlier if each.digest != entry.digest and (subject_of(each), call_of(each)) == of_call]
 
+    def difference(before: StoredEntry) -> int:
+        changes = changes_in_words(before, entry)
+        return len(changes) + sum(": made with " in each for each in changes)
 
-def _has_same_closure(before: StoredEntry, after: StoredEntry) -> bool:
-    return _closure_of(before) == _closure_of(after)
-
-
-def _closure_of(entry: StoredEntry) -> list[tuple[str, str, str]]:
-    """Return the values of closure variables, by which kernels of one factory differ."""
-    return [each for each in entry.facts if each[1].startswith("closure ")]
-
-
-def _differs_in_one_way(before: StoredEntry, after: StoredEntry) -> bool:
-    """Whether the entries have the same settings, or differ in these alone."""
-    old, new = _facts_of(before), _facts_of(after)
-    different = {key for key in {*old, *new} if old.get(key) != new.get(key)}
-    settings = {key for key in different if _is_setting(*key)}
-    if _is_same_around(before, after):  # the kernel's decorator has its options
-        different.discard(("", OWN_FILE))
-    return not settings or settings == different
-
-
-def _is_setting(subject: str, label: str) -> bool:
-    """Whether a fact is of the options, target and tools of a build, and not of what is built."""
-    return label in _OPTIONS or not (subject or label.startswith(("value ", "module ")) or label in _OF_TEXT)
+    return min(reversed(alike), key=difference, default=None)
 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
@@ -179,10 +153,13 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         if not (subject in subjects[0] and subject in subjects[1]):
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
-        found.append(_in_words(subject, label, before, after, *values))
-    if not found and old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)):
-        return [f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}"]
+        if label != "calls":
+            found.append(_in_words(subject, label, before, after, *values))
+    if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
+        found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
+    calls = [(key, old.get(key), new.get(key)) for key in changed if key[1] == "calls"]
+    found = found or [_in_words(*key, before, after, *values) for key, *values in calls]  # follow from the others
     found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
     return list(dict.fromkeys(found)) or [_rest(before, after)]
 
@@ -196,6 +173,10 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
         elif old.get((subject, "program")) != new[subject, "program"]:
             if moved := _moved_files(old, new):
                 found += moved
+                continue
+            packages = [each.get((subject, "packages"), "") for each in (old, new)]
+            if packages[0] != packages[1] and all(packages):
+                found.append(f"another Python environment: {' -> '.join(packages)}")
                 continue
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
@@ -223,7 +204,8 @@ def _rest(before: StoredEntry, after: StoredEntry) -> str:
 def _in_words(
     subject: str, label: str, before: StoredEntry, after: StoredEntry, old: str | None, new: str | None
 ) -> str:
-    if label == "source" and after.kind == "program" and not fact(after, "path"):
+    is_known_text = bool(fact(after, "path")) or after.base == before.digest
+    if label == "source" and after.kind == "program" and not is_known_text:
         return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
     if label in _CONTENT:
         return f"{subject or label} changed{_changed_lines(f'{label} {subject}', before, after)}"
@@ -271,7 +253,8 @@ def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
     for begin, end, start, stop in blocks:
         at = offset + first + start
         if start == stop:
-            removed.append(f"{number_of(end - begin, 'line')} removed after line {at}")
+            lines_gone = number_of(end - begin, "line")
+            removed.append(f"{lines_gone} removed after line {at}" if at else f"{lines_gone} removed at the start")
         else:
             lines.append(str(at + 1) if stop == start + 1 else f"{at + 1}-{at + stop - start}")
     shown = lines[:_MOST_RANGES]

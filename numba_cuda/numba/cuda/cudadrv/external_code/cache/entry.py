@@ -65,6 +65,12 @@ class CacheKey:
     # Give what users are told of the entry, and the lines of the texts behind that; called when it is written.
     facts: Callable[[], Facts] = field(default=tuple, compare=False)
     lines: Callable[[], LineDigests] = field(default=tuple, compare=False)
+    # The kernel that it is a build of, with its file, types and target: what a run uses under keys of one subject is
+    # what the next run's builds are compared with.
+    subject: tuple[str, ...] = field(default=(), compare=False)
+    uses: tuple[bytes, ...] = field(default=(), compare=False)  # the digests of the keys of what was linked
+    base: bytes = field(default=b"", compare=False)  # that of the entry that it is compared with
+    run: str = field(default="", compare=False)  # the process that built it
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -127,7 +133,8 @@ class DamagedEntryError(ValueError):
 class StoredEntry:
     """An entry on disk, as its header describes it: its size in bytes; when it was *written* and last *used*, in
     seconds since the epoch; what its key has, of some texts the whole; what users know of it; and digests of the lines
-    of their own texts. *kind* is ``"?"`` if the header cannot be read."""
+    of their own texts. *base* is the digest of the entry of the build before it, *uses* are those of what it links, and
+    *run* is the process that built it. *kind* is ``"?"`` if the header cannot be read."""
 
     path: str
     size: int
@@ -140,16 +147,21 @@ class StoredEntry:
     texts: PartsTable = ()
     facts: Facts = ()
     lines: LineDigests = ()
+    base: bytes = b""
+    uses: tuple[bytes, ...] = ()
+    run: str = ""
 
 
 def described(key: CacheKey) -> StoredEntry:
     """Return what `describe` would say of an entry under *key*, without file, times and texts."""
-    return StoredEntry("", 0, 0.0, 0.0, key.kind, key.name, key.digest, key.table, (), key.facts(), key.lines())
+    known = key.facts(), key.lines(), key.base, key.uses, key.run
+    return StoredEntry("", 0, 0.0, 0.0, key.kind, key.name, key.digest, key.table, (), *known)
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
-    header = json.dumps({**described, "facts": key.facts(), "lines": key.lines()}).encode()
+    history = {"base": key.base.hex(), "uses": [each.hex() for each in key.uses], "run": key.run}
+    header = json.dumps({**described, **history, "facts": key.facts(), "lines": key.lines()}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -198,6 +210,9 @@ def describe(path: str) -> StoredEntry:
                     texts=_table(header.get("texts", ())),
                     facts=tuple((str(of), str(label), str(value)) for of, label, value in header.get("facts", ())),
                     lines=tuple((str(label), tuple(map(str, each))) for label, each in header.get("lines", ())),
+                    base=bytes.fromhex(header.get("base", "")),
+                    uses=tuple(map(bytes.fromhex, header.get("uses", ()))),
+                    run=str(header.get("run", "")),
                 )
         return entry
 

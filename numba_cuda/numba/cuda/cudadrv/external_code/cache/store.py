@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import dataclasses
 import functools
 import itertools
 import logging
@@ -24,9 +25,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import changes_in_words, nearest, subject_of
+from .changes import changes_in_words, nearest
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, Facts, StoredEntry, data_of, described, pack, unpack
+from .last_runs import RUN, LastRuns
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -126,6 +128,7 @@ class CacheStore:
         self.disk = DiskEntries(settings)
         self.remote = self._remote()
         self.statistics = Statistics()
+        self._runs = LastRuns(self.disk)
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
 
@@ -170,6 +173,7 @@ class CacheStore:
         fetched = Fetched(data, origin, time.perf_counter() - start)
         self._count(key, origin, fetched.seconds)
         self._log(key, origin, start)
+        self._note_use(key)
         return fetched
 
     def get(self, key: CacheKey, *, memory: bool = True, remote: bool = True) -> bytes | None:
@@ -181,6 +185,8 @@ class CacheStore:
             self._send_found(key, data, origin, _always)
         self._count(key, origin or "missing", 0.0)
         self._log(key, origin, start)
+        if data is not None:
+            self._note_use(key)
         return data
 
     def levels(self, key: CacheKey, *, remote: bool = True) -> Iterator[bytes]:
@@ -229,6 +235,7 @@ class CacheStore:
             self._log(key, "built", built_since)
         elif logger.isEnabledFor(logging.DEBUG):
             self._see(key)
+        self._note_use(key)
 
     def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True, built: int | None = None) -> bool:
         """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. It was *built*
@@ -260,6 +267,7 @@ class CacheStore:
         one cannot be."""
         with _lock:
             self._memory.clear()
+        self._runs = LastRuns(self.disk)
         return self.disk.clear()
 
     def after_fork(self) -> None:
@@ -334,6 +342,8 @@ class CacheStore:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
+        if key.subject:
+            key = dataclasses.replace(key, base=self._base_digest(key), run=RUN)
         if (kept := _kept.get()) is not None:
             kept.append(KeptEntry(key, data, is_portable))
         if memory:
@@ -342,6 +352,22 @@ class CacheStore:
             self.disk.write(key, data)
         if is_portable and self.remote is not None:
             self.remote.write(key.digest, pack(key, data))
+
+    def _note_use(self, key: CacheKey) -> None:
+        if key.subject:
+            self._runs.note(key.subject, key.digest)
+
+    def _base(self, key: CacheKey) -> StoredEntry | None:
+        """Return the entry of the build before that under *key*: what the last run used of its kernel."""
+        earlier = [entry for each in self._runs.earlier(key.subject) if (entry := self.disk.entry(each)) is not None]
+        return nearest(described(key), earlier)
+
+    def _base_digest(self, key: CacheKey) -> bytes:
+        """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""
+        if (base := self._base(key)) is not None:
+            return base.digest
+        was_there = key.digest in self._runs.earlier(key.subject) and self.disk.entry(key.digest) is None
+        return key.digest if was_there else b""
 
     def _recall(self, digest: bytes) -> bytes | None:
         with _lock:
@@ -384,8 +410,8 @@ class CacheStore:
         if key.digest in self.disk.damaged:
             return "its entry was damaged"
         entry = described(key)
-        earlier = [each for each in self._seen[key.kind, key.name] if subject_of(each) == subject_of(entry)]
-        before = nearest(entry, earlier)
+        before = self._base(key) if key.subject else None
+        before = before or nearest(entry, self._seen[key.kind, key.name])
         if before is None:
             return "first build" if self._has_read_disk else "cache why shows earlier builds"
         return ", ".join(changes_in_words(before, entry))

@@ -8,9 +8,11 @@ NVIDIA's "CUDA Binary Utilities" describes the sections of a cubin only in part.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from numba_cuda_autolink.errors import FormatError
@@ -156,19 +158,27 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack
 
 
-def function_sizes(cubin: bytes, entry_name: str) -> dict[str, int]:
-    """Return the bytes of instructions of each function in *cubin*, without padding, and without the functions that
-    the linker placed within it, which it names after both: ``$kernel$helper``. Empty if that cannot be read."""
-    sizes: dict[str, int] = {}
+@dataclasses.dataclass(frozen=True)
+class FunctionInCubin:
+    """The bytes of instructions of a function, without padding, and their digest."""
+
+    size: int
+    sha256: str
+
+
+def functions_of(cubin: bytes, entry_name: str) -> dict[str, FunctionInCubin]:
+    """Return the code of each function in *cubin* without the functions that the linker placed within it, which it
+    names after both: ``$kernel$helper``. Empty if that cannot be read."""
+    codes: dict[str, list[bytes]] = {}
     with contextlib.suppress(FormatError):
         file = read_elf(cubin)
         functions = [each for each in elf_symbols(cubin, file) if each.type == FUNCTION and each.is_defined]
         for symbol in functions:
             name = _NUMBERED.sub("", symbol.name.removeprefix(f"${entry_name}$"))
-            within = [each for each in functions if _is_within(each, symbol)]
-            own = _size_of_code(cubin, file, symbol) - sum(_size_of_code(cubin, file, each) for each in within)
-            sizes[name] = sizes.get(name, 0) + own
-    return sizes
+            within = sorted((each.offset, each.size) for each in functions if _is_within(each, symbol))
+            codes.setdefault(name, []).append(_own_code(cubin, file, symbol, within))
+    found = {name: b"".join(sorted(some)) for name, some in codes.items()}
+    return {name: FunctionInCubin(len(code), hashlib.sha256(code).hexdigest()) for name, code in found.items()}
 
 
 def _is_within(inner: ElfSymbol, outer: ElfSymbol) -> bool:
@@ -176,14 +186,25 @@ def _is_within(inner: ElfSymbol, outer: ElfSymbol) -> bool:
     return inner.section == outer.section and is_in and inner.size < outer.size
 
 
-def _size_of_code(cubin: bytes, file: Elf, function: ElfSymbol) -> int:
-    """Return the bytes of *function* without padding, for which ptxas puts a branch to itself and ``NOP`` after it."""
-    if file.sm is None or file.sm < _FIRST_OF_16_BYTES or function.section >= len(file.sections):
-        return function.size
-    section = content(cubin, file.sections[function.section])
-    code = section[function.offset : function.offset + function.size // 16 * 16]
-    halves = struct.iter_unpack("<QQ", code[: len(code) // 16 * 16])
-    return 16 * sum(low & 0xFFFF != _NOP and low not in _BRANCHES_TO_THEMSELVES for low, _ in halves)
+def _own_code(cubin: bytes, file: Elf, function: ElfSymbol, within: Sequence[tuple[int, int]]) -> bytes:
+    """Return the code of *function* without that of the functions *within* it, and without padding, for which ptxas
+    puts a branch to itself and ``NOP`` after it."""
+    if function.section >= len(file.sections):
+        return b""
+    section, pieces, at = content(cubin, file.sections[function.section]), list[bytes](), function.offset
+    for begin, size in within:
+        pieces.append(section[at:begin])
+        at = max(at, begin + size)
+    code = b"".join((*pieces, section[at : function.offset + function.size]))
+    if file.sm is None or file.sm < _FIRST_OF_16_BYTES:
+        return code
+    lines = (code[at : at + 16] for at in range(0, len(code) // 16 * 16, 16))
+    return b"".join(line for line in lines if not _is_padding(line))
+
+
+def _is_padding(line: bytes) -> bool:
+    (low,) = struct.unpack_from("<Q", line)
+    return low & 0xFFFF == _NOP or low in _BRANCHES_TO_THEMSELVES
 
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:

@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -12,8 +13,8 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
-from numba.cuda.cudadrv.external_code.cache.changes import OWN_FILE
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.changes import changes_in_words
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, described
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
 SOURCE = "template <class T>\n__device__ T ten(T x) {\n    return x * T(10);\n}\n"
@@ -114,31 +115,6 @@ def test_an_option_that_was_tried_and_taken_back_is_no_cause(files):
         assert told()[0] == f"sm_90   m.py:kernel: {said}"
 
 
-def test_an_option_that_was_tried_and_taken_back_is_no_cause_of_a_cached_kernel(files):
-    """What another line of the file means for the kernel is not known, as it is of the kernel's own."""
-
-    def store(gain, *options, of_environment=()):
-        given = "".join(f", {each}=True" for each in options)
-        file = f"gain = {gain}", "", f"@cuda.jit(cache=True{given})", "def kernel(x):", "    x[0] = gain"
-        facts = (
-            *(("", "path", "/p/m.py"), ("", "kernel", "kernel"), ("", "architecture", "sm_90")),
-            *(("kernel", "code", "digest"), ("", OWN_FILE, str(file))),
-            *(("", each, "True") for each in (*options, *of_environment)),
-        )
-        lines = (("code kernel", ("", "", *file[2:])), (OWN_FILE, file))
-        parts = (("facts", repr(facts)),)
-        current_store().put(CacheKey("kernel", "kernel", parts, facts=lambda: facts, lines=lambda: lines), b"")
-        time.sleep(0.02)
-        return told("kernel", "kernel")[0].partition(" (cache=True)")[2]
-
-    assert store(1) == ": first build"
-    assert store(1, "fastmath") == ": fastmath=True added"
-    assert store(1, of_environment=["debug"]) == ": debug=True added"
-    assert store(2) == ": m.py changed: line 1"
-    assert store(3, "fastmath") == ": m.py changed: line 1 (2 builds)"
-    assert store(3) == ": fastmath=True removed"
-
-
 def test_a_build_is_not_compared_with_one_of_another_front_end(files):
     pytest.importorskip("numba_cuda_mlir")
     path = files / "m.py"
@@ -189,8 +165,8 @@ def test_builds_that_say_the_same_are_one_line(files):
             build(files / "m.py", types)
     assert told("ten.cu", "program") == [
         "sm_90   ten.cu changed: line 3 (2 builds)",
-        "sm_90   ten.cu: first build (ten(float64))",
-        "sm_90   ten.cu: first build (ten(int64))",
+        "sm_90   ten.cu: first build of ten(float64)",
+        "sm_90   ten.cu: first build of ten(int64)",
     ]
 
 
@@ -212,7 +188,7 @@ def test_kernels_and_sources_of_one_name_in_other_files_are_not_compared(files):
         (files / folder / "a.py").write_text(KERNEL.format(file=str(files / folder / "a.cu")))
         build(files / folder / "a.py")
     assert told() == ["sm_90   q/a.py:kernel: first build", "sm_90   p/a.py:kernel: first build"]
-    programs = [line.partition(" (")[0] for line in told("a.cu", kind="program")]
+    programs = [line.partition(" of ")[0] for line in told("a.cu", kind="program")]
     assert programs == ["sm_90   q/a.cu: first build", "sm_90   p/a.cu: first build"]
 
 
@@ -226,6 +202,109 @@ def test_inline_code_is_not_compared_with_other_texts(files):
         "sm_90   ten(float64): first build",
     ]
     assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
+
+
+def run(folder, name="m.py", **environment):
+    """Run a program in a process of its own, and return the lines of its history that are new, without times."""
+    known = len(cache.why("kernel").builds)
+    given = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    subprocess.run([sys.executable, name], cwd=folder, env=given, check=True)
+    lines = told("kernel", None)
+    return [line.partition(" ")[2].strip() for line in lines[: len(lines) - known]]
+
+
+PROGRAM = """\
+import numpy as np
+import helpers
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("ten.cu")
+text = autolink.cxx("__device__ float more(float x) { return x + 1; }")
+N = 3
+
+
+@cuda.jit(cache=True)
+def kernel(x):
+    x[0] = lib.ten(text.more(helpers.shift(x[0]))) + N
+
+
+kernel[1, 1](np.ones(1, np.float32))
+"""
+
+
+def test_each_build_is_compared_with_the_last_run(files):
+    """Whatever edits were tried before, and taken back."""
+    (files / "m.py").write_text(PROGRAM)
+    (files / "helpers.py").write_text(HELPERS)
+    name = "m.py:kernel (cache=True)"
+    assert run(files) == [f"{name}: first build"]
+    others = {"m.py": ("x + 1", "x + 2"), "ten.cu": ("10", "11"), "helpers.py": ("GAIN = 2", "GAIN = 3")}
+    for file, edit in others.items():
+        rewrite(files / file, edit)
+    lines = "inline C++ changed: line 1, ten.cu changed: line 3; edited: helpers.py: line 4, m.py: line 7"
+    assert run(files) == [f"{name}: {lines}"]
+    for file, edit in others.items():
+        rewrite(files / file, edit[::-1])
+    assert run(files) == []
+    rewrite(files / "m.py", ("N = 3", "N = 4"))
+    assert run(files) == [f"{name}: value N: 3 -> 4; edited: m.py: line 8"]
+    rewrite(files / "helpers.py", ("import numpy as np", "import numpy  # a comment"))
+    rewrite(files / "m.py", ("N = 4", "N = 5"))
+    edited = "edited: helpers.py: line 1, m.py: line 8"
+    assert run(files) == [f"{name}: value N: 4 -> 5; {edited}"]
+    rewrite(files / "helpers.py", ("v + 1", "v + 2"))
+    assert run(files) == [f"{name}: helpers.py:shift changed: line 9"]
+    rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
+    assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
+    rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
+    assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
+
+
+def test_what_was_removed_from_the_cache_is_no_first_build(files):
+    build(files / "m.py")
+    cache.prune(0)
+    reset_store()
+    build(files / "m.py")
+    assert told() == ["sm_90   m.py:kernel: built again, as its entry had been removed from the cache"]
+    cache.clear()
+    build(files / "m.py")
+    assert told() == ["sm_90   m.py:kernel: first build"]
+
+
+def test_another_python_environment_is_named_if_nothing_else_changed():
+    def program(environment, where, gain="2"):
+        facts = ("a.cu", "define GAIN", gain), ("a.cu", "packages", environment), ("a.cu", "program", where)
+        parts = (("places", where),)
+        return described(CacheKey("program", "a.cu", parts, facts=lambda: facts))
+
+    before = program("/one", "digest")
+    assert changes_in_words(before, program("/two", "other")) == ["another Python environment: /one -> /two"]
+    assert changes_in_words(before, program("/two", "other", "3")) == ["a.cu: defines GAIN: 2 -> 3"]
+    assert changes_in_words(before, program("/one", "other")) == ["a.cu: compiled again"]
+
+
+def test_calls_that_follow_from_an_edit_are_no_cause(files):
+    rewrite(files / "m.py", ("cxx({!r})".format(str(files / "ten.cu")), f"cxx({SOURCE!r})"))
+    build(files / "m.py")
+    rewrite(files / "m.py", ("helper(x[0])", "x[0]"))
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel changed: line 15, helper is not used"
+
+
+def test_an_edit_is_one_line_and_programs_have_theirs_by_name(files):
+    build(files / "m.py")
+    for number in "11", "10", "12":
+        (files / "ten.cu").write_text(SOURCE.replace("10", number))
+        build(files / "m.py")
+    lines = [line[29:] for line in str(cache.why("")).splitlines()]
+    assert lines == ["m.py:kernel: ten.cu changed: line 3 (2 builds)", "m.py:kernel: first build"]
+    assert told("ten.cu", None) == [
+        "sm_90   ten.cu changed: line 3 (2 builds)",
+        "sm_90   ten.cu: first build of ten(float64)",
+    ]
+    builds = cache.why("m.py:kernel").builds
+    assert [each["causes"] for each in builds][1:] == [["ten.cu changed: line 3"], ["first build"]]
 
 
 def test_exported_entries_keep_the_times_of_their_builds(files):
@@ -270,8 +349,8 @@ def test_a_program_is_not_compared_with_one_without_line_information(files):
     rewrite(files / "m.py", ("@cuda.jit\ndef", "@cuda.jit(lineinfo=True)\ndef"))
     build(files / "m.py")
     assert told("ten.cu", "program") == [
-        "sm_90   ten.cu: first build with line information (ten(float64))",
-        "sm_90   ten.cu: first build (ten(float64))",
+        "sm_90   ten.cu: first build with line information of ten(float64)",
+        "sm_90   ten.cu: first build of ten(float64)",
     ]
 
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from autolink_support import CC
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.comparison import changes
 
@@ -81,19 +82,20 @@ def option(text):
 
 
 HELPER = "x / 3 + 1", "x / 3 + 2"
+HELPER_EDITED = "helper(float) in ops.cu, called by first(float64) and second(float32), was edited"
 
 
 def test_the_kernels_own_code(reported, front_end):
     before = reported()
     assert of_code(before, reported()) == []
-    assert of_code(before, reported(("x[3] +=", "x[3] -="))) == ["the kernel's own code, in kernel"]
+    assert of_code(before, reported(("x[3] +=", "x[3] -="))) == ["kernel (kernels.py:21) was edited"]
     of_device_function = of_code(before, reported(("x * 2\n\n", "x * 3\n\n")))
     in_hook = of_code(before, reported(("x + 5", "x + 6")))
-    assert of_device_function == ["the kernel's own code, in doubled"]
+    assert of_device_function == ["doubled (kernels.py:16) was edited"]
     known = front_end.name == "numba-cuda"  # the other one knows no function that it does not inline without calls
-    assert in_hook == [f"the kernel's own code{', in Hooked.__numba_cuda_call__.inside' if known else ''}"]
-    assert of_code(before, reported(("FACTOR = 3", "FACTOR = 4"))) == ["the kernel's own code, in kernel"]
-    assert of_code(before, reported(HELPER)) == ["code of first(float64) and second(float32), in helper(float)"]
+    assert in_hook == ["inside (kernels.py:8) was edited" if known else "the kernel's own code was edited"]
+    assert "FACTOR in kernel (kernels.py:21): 3 → 4" in reported(("FACTOR = 3", "FACTOR = 4")).changes_since(before)
+    assert of_code(before, reported(HELPER)) == [HELPER_EDITED]
 
 
 def test_an_edited_text_changes_names_in_the_kernels_own_code_alone(reported):
@@ -107,7 +109,7 @@ def test_an_edited_text_changes_names_in_the_kernels_own_code_alone(reported):
     assert own[0].sha256 != own[1].sha256
     assert changes(before, now) == []
     in_kernel = changes(before, reported(with_third("x + 5"), ("x[3] +=", "x[3] -=")))
-    assert "the kernel's own code, in kernel" in [each.what for each in in_kernel]
+    assert "kernel (kernels.py:21) was edited" in [each.what for each in in_kernel]
     assert "device_as_default" not in str(before)
 
 
@@ -118,7 +120,7 @@ def test_options_of_the_kernel(reported):
     for cc in (CC, (10, 0)):
         assert of_code(before, reported(option("lto=False"), HELPER, cc=cc)) == [
             "option lto",
-            "code of ops.cu, in helper(float)",
+            HELPER_EDITED,
         ]
 
 
@@ -164,7 +166,7 @@ def test_the_kernels_lambda_is_named(front_end):
         return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
 
     found = [each.what for each in changes(build(7), build(8))]
-    assert any(what.startswith("the kernel's own code, in ") and "<lambda>" in what for what in found)
+    assert any(what.startswith("<lambda> (") and what.endswith(" was edited") for what in found)
     assert not [what for what in found if "_lambda_" in what]
 
 
@@ -182,13 +184,14 @@ def test_python_that_cxx_calls_is_the_same_for_another_architecture_and_without_
         return autolink.report(kernel, "void(float32[::1])", cc=cc)
 
     def of_python(before, now):
-        return [each.what for each in changes(before, now) if each.what.startswith(("code of", "the kernel's own"))]
+        return [str(each) for each in changes(before, now) if "edited" in each.what or " in best" in each.what]
 
     before = build(7)
     for options in ({"lto": False}, {"cc": (10, 0)}, {"lto": False, "cc": (10, 0)}):
         assert of_python(before, build(7, **options)) == []
         edited = of_python(before, build(8, **options))
-        assert edited[-1] == "code of f(float32, function best)"
+        assert re.fullmatch(r"sm_\S+( → sm_\S+)?: number in best \(test_comparison.py:\d+\): 7 → 8", edited[0])
+        assert len(edited) == 1
 
 
 def test_text_that_is_not_json_is_no_report():
@@ -202,7 +205,7 @@ def test_options_of_cxx(reported):
     report = reported(with_option)
     names = ["option -DSIXTEEN of ops.cu", "option use_fast_math of ops.cu"]
     assert of_code(before, report) == names
-    assert of_code(before, reported(with_option, HELPER)) == [*names, "code of ops.cu"]
+    assert of_code(before, reported(with_option, HELPER)) == ["ops.cu was edited", *names]
     options = report.builds[0].calls[0].returned[0].options
     assert {("use_fast_math", "True"), ("-DSIXTEEN", "1")} <= {*options}
     assert "use_fast_math=True" in str(report) and "use_fast_math=True" in report.to_html()
@@ -213,8 +216,8 @@ def test_options_of_cxx(reported):
 def test_another_architecture_names_what_was_edited_alone(reported):
     before = reported()
     assert of_code(before, reported(cc=(10, 0))) == []
-    assert of_code(before, reported(HELPER, cc=(10, 0))) == ["code of ops.cu, in helper(float)"]
-    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["code of ops.cu"]
+    assert of_code(before, reported(HELPER, cc=(10, 0))) == [HELPER_EDITED]
+    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["ops.cu was edited"]
 
 
 def test_the_versions_name_the_front_end(reported, front_end):
@@ -273,9 +276,7 @@ def test_calls_that_differ_alike_are_one_change(front_end, tmp_path):
     of_f2 = "2 calls of f2(float32) at turns.py:2 and 4"
     assert of_calls(before, apart) == [(of_f2, "inlined", "f2(float) called")]
     edited = called_in_turn(front_end, tmp_path / "turns.py", calls, PERIODIC.replace("+ 1", "+ 2"))
-    ((what, *digests),) = of_calls(before, edited)
-    assert what == "code of f2(float32)"
-    assert [re.fullmatch("content [0-9a-f]{12}", each) is not None for each in digests] == [True, True]
+    assert [each.what for each in changes(before, edited) if each.is_edit] == ["f2(float) was edited"]
     replaced = called_in_turn(front_end, tmp_path / "turns.py", [each.replace("f2", "f1") for each in calls])
     assert of_calls(before, replaced) == [("2 calls at turns.py:2 and 4", "f2(float32)", "f1(float32)")]
 
@@ -295,6 +296,86 @@ def test_an_edit_of_python_that_cxx_calls_is_one_change(front_end):
         return autolink.report(kernel, "void(float32[::1])", cc=CC)
 
     (change,) = [each for each in changes(build(7), build(8)) if not each.what.startswith(("result", "function"))]
-    assert change.what == "code of f(float32, function scaled)"
-    assert change.before != change.now
-    assert all(re.fullmatch("source [0-9a-f]{12}", each) for each in (change.before, change.now))
+    assert re.fullmatch(r"number in scaled \(test_comparison.py:\d+\)", change.what)
+    assert (change.before, change.now) == ("7", "8")
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_an_edit_of_one_function_of_a_text_is_one_change_and_no_name_has_a_digest(front_end, lto):
+    text = """
+        __device__ float helper(float x) { return x * 2.0f; }
+        __device__ float one(float x) { return helper(x) + 1.0f; }
+        __device__ float two(float x) { return x * x + 3.0f; }
+    """
+
+    def build(text):
+        names = {"lib": autolink.cxx(text)}
+        exec("def kernel(x):\n    x[0] = lib.one(x[0]) + lib.two(x[1])", names)
+        return autolink.report(front_end.cuda.jit(names["kernel"], lto=lto), "void(float32[::1])", cc=CC)
+
+    before, now = build(text), build(text.replace("3.0f", "4.0f"))
+    assert now.changes_since(before) == f"{now.builds[0].arch}: two(float) was edited"
+
+
+def test_edits_of_python_functions_that_cxx_calls_are_told_by_name_and_place(front_end, tmp_path):
+    source = """
+lib = autolink.cxx("template <class F> __device__ __noinline__ float apply(F f, float x) { return f(x) + 1; }")
+SHIFT = 3
+
+
+@device(device=True)
+def inner(x):
+    return x * x
+
+
+@device(device=True)
+def grow(x):
+    return inner(x) + SHIFT
+
+
+class Twice(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        f, apply = autolink.device_function(grow, x), lib.apply
+        return lambda x: apply(f, x) + f(x)
+
+
+twice = Twice()
+
+
+def kernel(x):
+    x[0] = twice(x[0])
+"""
+
+    def build(name, old="", new=""):
+        path = tmp_path / name
+        path.write_text(source.replace(old, new, 1))
+        names = {"autolink": autolink, "device": cuda.jit, "__name__": path.stem}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    before = build("before.py")
+
+    def edits(name, *edit):
+        lines = build(name, *edit).changes_since(before).splitlines()
+        assert not [line for line in lines if re.search("[0-9a-f]{8}", line)]
+        return [line.partition(": ")[2] for line in lines if "function " not in line and "result" not in line]
+
+    assert build("moved.py").changes_since(before) == "nothing changed"
+    assert edits("a.py", "+ SHIFT", "- SHIFT") == ["grow (a.py:11) was edited"]
+    assert edits("b.py", "x * x", "x * x * x") == ["inner (b.py:6) was edited"]
+    assert edits("c.py", "SHIFT = 3", "SHIFT = 4") == ["SHIFT in grow (c.py:11): 3 → 4"]
+
+
+def test_only_line_information_differs_after_a_comment(reported):
+    before = reported(option("lineinfo=True, lto=False"))
+    now = reported(option("lineinfo=True, lto=False"), ("FACTOR = 3", "# A comment.\nFACTOR = 3"))
+    assert now.changes_since(before) == f"{now.builds[0].arch}: only line information differs"
+
+
+def test_what_all_architectures_have_in_common_is_said_once(front_end):
+    def build(number):
+        names = {"lib": autolink.cxx(f"__device__ __noinline__ float f(float x) {{ return x + {number}; }}")}
+        exec("def kernel(x):\n    x[0] = lib.f(x[0])", names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=[(8, 0), (9, 0)])
+
+    assert build(2).changes_since(build(1)).splitlines() == ["all: f(float) was edited"]

@@ -529,8 +529,8 @@ def test_info(own_cache, tmp_path):
     assert str(info).splitlines() == [
         f"cache in {tmp_path / 'cache'} (on)",
         f"  4 entries, {info.bytes / 1024:.1f} KiB of 1.0 GiB",
-        f"  link: 1 entry, {info.by_kind[0].bytes / 1024:.1f} KiB",
-        f"  program: 3 entries, {info.by_kind[1].bytes / 1024:.1f} KiB",
+        f"  link: 1 entry, {info.by_kind[0].bytes / 1024:.1f} KiB (finished kernels)",
+        f"  program: 3 entries, {info.by_kind[1].bytes / 1024:.1f} KiB (compiled C++)",
     ]
 
 
@@ -648,8 +648,8 @@ def test_why_names_the_lines_of_a_library_that_changed(own_cache, tmp_path):
         history = cache.why(name)
         assert {entry.name for entry in history.entries if entry.kind == "program"} == {"waves.cu: series(float32)"}
         assert told(history)[::-1] == [
-            "sm_90 waves.cu: first build (series(float32))",
-            "sm_100 waves.cu: first build for sm_100 (series(float32))",
+            "sm_90 waves.cu: first build of series(float32)",
+            "sm_100 waves.cu: first build for sm_100 of series(float32)",
             *[f"{each} waves.cu changed: line 2" for each in ("sm_90", "sm_100")],
             *[f"{each} waves.cu changed: lines 2-3" for each in ("sm_90", "sm_100")],
             *[f"{each} waves.cu changed: 1 line removed after line 3" for each in ("sm_90", "sm_100")],

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How the calls of two reports differ: which are inlined, are others, are new or gone, or have other options."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from ..function_code.object_names import file_of_item
+from . import formatting
+from .change import Change, differing
+from .paired_calls import Pair, is_same_object, named
+from .records import CallReport
+
+_PATHS = "include_paths"  # an option that says nothing of the code: the digest of a source has that of its headers
+_FEW = 4  # calls that are named
+
+
+def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Iterator[Change]:
+    """Yield how calls differ, which come in *pairs*; those that differ alike are one change. What is inlined is
+    compared where both links are with link-time optimisation or both without (*same_link*)."""
+    # By what is called, if that is the same, and what it became: the calls.
+    alike = defaultdict[tuple[str, str | None, str | None], list[CallReport]](list)
+    for old, new in pairs:
+        if (known := new or old) is None:
+            continue
+        if old is None or new is None:
+            alike[named(known), _described(old), _described(new)].append(known)
+        elif not is_same_object(old, new):
+            is_alike = not same_link or (old.inlined, old.called) == (new.inlined, new.called)
+            names = [f"{named(each)}{'' if is_alike else f'; {_how(each)}'}" for each in (old, new)]
+            alike["", names[0], names[1]].append(known)
+        else:
+            sides = [_how(each) if same_link else "" for each in (old, new)]
+            if returned(old) != returned(new):
+                sides = [_described(each) or "" for each in (old, new)]
+            if sides[0] != sides[1]:
+                alike[named(new), sides[0], sides[1]].append(known)
+    for (name, before, now), calls in alike.items():
+        yield Change(arch, _calls_at(name, calls), before, now)
+
+
+def changes_of_inlining(
+    arch: str, before: Sequence[CallReport], now: Sequence[CallReport], pairs: Sequence[Pair], same_link: bool
+) -> Iterator[Change]:
+    """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
+    if max(len(before), len(now)) > 1:
+        numbers = (formatting.inlined(calls) for calls in (before, now))
+        yield from differing(arch, "inlined", *(f"{number} calls" if number else None for number in numbers))
+    if not same_link:
+        both = [(old, new) for old, new in pairs if old is not None and new is not None]
+        other = [
+            (old, new) for old, new in both if None not in (old.inlined, new.inlined) and old.inlined != new.inlined
+        ]
+        for old, new in other if len(other) <= _FEW else ():
+            yield Change(arch, f"call {named(new)}", *("inlined" if each.inlined else "called" for each in (old, new)))
+
+
+def changes_of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:
+    """Yield how the compile options of what two calls returned differ."""
+    if before is None or now is None or len(before.returned) != len(now.returned):
+        return
+    for old, new in zip(before.returned, now.returned, strict=True):
+        options = dict(old.options), dict(new.options)
+        where = file_of_item(now.object) or new.name
+        for name in dict.fromkeys((*options[0], *options[1])):
+            if name != _PATHS:
+                yield from differing(arch, f"option {name} of {where}", *(each.get(name) for each in options))
+
+
+def returned(call: CallReport) -> list[str]:
+    return [formatting.symbol(code.name) for code in call.returned]
+
+
+def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
+    """Return *calls* of what has this *name*, if all have one, with their lines."""
+    what = "call" if len(calls) == 1 else f"{len(calls)} calls"
+    of = "" if not name else f" {name}" if len(calls) == 1 else f" of {name}"
+    return f"{what}{of} at {formatting.places(calls)}"
+
+
+def _how(call: CallReport) -> str:
+    called = f"{formatting.listed(call.called)} called" if call.called else "called"
+    return {True: "inlined", False: called, None: ""}[call.inlined]
+
+
+def _described(call: CallReport | None) -> str | None:
+    """Return what a *call* became and returned."""
+    if call is None:
+        return None
+    return "; ".join(each for each in (_how(call), ", ".join(returned(call)) or "nothing to link") if each)
