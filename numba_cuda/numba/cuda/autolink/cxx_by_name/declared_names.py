@@ -34,6 +34,9 @@ _CONSTANT = re.compile(
     r"\s+[&*]*([A-Za-z]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|\Z)",
     re.DOTALL,
 )
+_ENUMERATION = re.compile(
+    r"\benum\s+(?P<scoped>class\s+|struct\s+)?(?P<name>[A-Za-z_]\w*)\s*(?::[\w\s:]+)?{(?P<enumerators>[^{}]*)}"
+)
 _NOT_A_NAME = re.compile(
     r"[A-Z][A-Z0-9_]{2,}|new|delete|sizeof|static_assert|alignas|decltype|noexcept|struct|union|enum|char"
 )
@@ -124,6 +127,25 @@ def find_members(texts: Iterable[str], name: str) -> set[str]:
     """Return the names of functions and types that *texts* seem to declare in the class *name*, not in its bases."""
     found = {each for chunk in _member_declarations(texts, name) for each in _declared_in(chunk)}
     return found - {name}
+
+
+class Enumeration(NamedTuple):
+    """An enumeration, and the names of its enumerators, which are in its scope alone if it *is_scoped*."""
+
+    name: str
+    enumerators: tuple[str, ...]
+    is_scoped: bool
+
+
+def find_enumerations(texts: Iterable[str]) -> list[Enumeration]:
+    """Return the enumerations with a name that *texts* seem to define."""
+    found = []
+    for text in texts:
+        code = _DIRECTIVE.sub("", _HIDDEN.sub(" ", text)) if "enum" in text else ""
+        for each in _ENUMERATION.finditer(code):
+            listed = re.findall(r"(?:^|,)\s*([A-Za-z_]\w*)", each["enumerators"])
+            found.append(Enumeration(each["name"], tuple(listed), each["scoped"] is not None))
+    return [*dict.fromkeys(found)]
 
 
 def is_functor(texts: Iterable[str], name: str) -> bool:

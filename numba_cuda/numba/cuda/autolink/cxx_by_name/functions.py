@@ -25,12 +25,14 @@ from ..compilation.context import current_target
 from ..device_callable.base_class import DeviceCallable, call_python, not_simulated, simulate
 from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
+from .argument_orders import explain_order
 from .calls import CALLEE, ELEMENT, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
 from .declared_names import Declared
+from .enumerators import explain_enumerator
 from .library_source import LibrarySource
 from .other_records import explain_record
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
-from .questions import explain_value, list_declared, resolve_for
+from .questions import explain_value, list_declared, list_texts, resolve_for
 from .refusals import CxxError
 from .shown_signatures import read_signature
 from .structs import Struct
@@ -105,9 +107,12 @@ class CxxFunction(DeviceCallable):
             last = declared[0].name.rpartition("::")[2] if len(declared) == 1 else ""
             if found := read_signature(declared[0].text, last) if last else None:
                 return found
-        inside = f"\n  what to do: {self._describe_inside(name)}"
-        inside = "" if name.startswith("_") else inside
-        raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+        text = f"{self.__name__!r} of C++ has no attribute {name!r}"
+        if not name.startswith("_"):
+            enumerator = explain_enumerator(f"{self.__name__}::{name}", list_texts(self._source))
+            diagnosis, remedy = enumerator or ("", self._describe_inside(name))
+            text += f"{diagnosis and ': '}{diagnosis}\n  what to do: {remedy}"
+        raise AttributeError(text, name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -325,7 +330,10 @@ class CxxFunction(DeviceCallable):
         try:
             return self._source.resolver.resolve(self._call(args), current_target())
         except CxxError as error:
-            refused = explain_record(self._source, args, error)
+            if error._explained is None:
+                refused = explain_record(self._source, args, error)
+                error._explained = explain_order(self._call, self._source.resolver, args, refused, current_target())
+            refused = error._explained
         raise refused
 
     def _guess_result(self, args: Sequence[types.Type], use: Use) -> types.Type:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, text_fault
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
@@ -22,6 +23,7 @@ from numba_cuda_autolink.short_tracebacks import place_of_user
 from numba_cuda_autolink.source_locations import shown_file
 
 from ..frontend_api.record_fields import note_record
+from ..linkables.compiled_source import compiled
 from ..protocol.ask import forget_answers
 from .call_text import write_call
 from .calls import SOURCE, Call, Head
@@ -38,6 +40,10 @@ _folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
 _folders_lock = fork_lock()
 
 
+# A type, and a declaration that NVRTC refuses with the name of it.
+_ASKED = "using nca_asked = decltype({});"
+_SHOWN = "template <class nca_T> struct nca_shown; nca_shown<{}nca_asked> nca_of_asked;"
+_SHOWN_TYPE = re.compile(r'incomplete type "nca_shown<(.*?)>"(?: \(aka "nca_shown<(.*?)>"\))? is not allowed')
 _OLDER_STANDARDS = ("c++03", "c++11", "c++14")
 
 
@@ -63,7 +69,7 @@ class LibrarySource:
         self._objects: dict[Hashable, Any] = {}
         self.records: dict[types.Type, Struct] = {}  # the structs that have Numba types, by these
         # What is known of its calls.
-        self.resolver = Resolver(self.write_source, self._select_records, self.place_error)
+        self.resolver = Resolver(self.write_source, self._select_records, self.place_error, self.ask_type)
         self.place = note_source(self.text, place_of_user()[:2])
 
     def register(self, numba_type: types.Type, struct: Struct) -> None:
@@ -135,6 +141,18 @@ class LibrarySource:
         """Return a source of its own with *text* after the library's source, with further compile options."""
         arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
         return CUDASource(text, name=label, prologue=self.head.text, **arguments)
+
+    def ask_type(self, expression: str) -> str:
+        """Return the type of a C++ *expression* for the current target, as NVRTC writes it; empty if it has none."""
+        inside = f"namespace {self.namespace} {{ {_ASKED.format(expression)} }}" if self.namespace else ""
+        path = f"{self.namespace}::" if self.namespace else ""
+        text = f"{inside or _ASKED.format(expression)}\n{_SHOWN.format(path)}"
+        try:
+            compiled(self.write_unit(text, "type"))
+        except CompileError as error:
+            found = _SHOWN_TYPE.search(error.log)
+            return (found[2] or found[1]) if found else ""
+        return ""
 
     def get_object(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return what *make* returned the first time that this was called with *key*."""

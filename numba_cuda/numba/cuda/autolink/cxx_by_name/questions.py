@@ -124,6 +124,18 @@ def list_declared(source: LibrarySource) -> list[Declared]:
     return [*dict.fromkeys(found)]
 
 
+def list_texts(source: LibrarySource) -> list[str]:
+    """Return the texts of a library and, as far as they are known, of its headers without CUDA's: for hints, which
+    never fail."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    found = [source.text]
+    with contextlib.suppress(Exception), resolve_for(None) as target:
+        unit = unit_of_sources([source.write_unit("", "names")])
+        found += programs.header_texts(unit, target, with_toolkit=False)
+    return found
+
+
 def _declared_in_headers(unit: LinkInput, namespace: str, target: Target) -> list[Declared] | None:
     """Return what a translation unit declares in *namespace*, in the global one without that of CUDA; ``None`` if its
     headers are not known. It is cached as what follows from its texts."""

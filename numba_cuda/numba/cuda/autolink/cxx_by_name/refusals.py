@@ -7,7 +7,8 @@ import difflib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
@@ -24,16 +25,20 @@ from numba_cuda_autolink.printable_texts import number_of
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .declared_names import find_members, find_names, find_namespaces, find_template, is_functor
+from .argument_kinds import as_pointers, explain_kinds, list_arguments
+from .declared_names import find_enumerations, find_members, find_names, find_namespaces, find_template, is_functor
+from .enumerators import explain_enumerator, find_near
 from .refused_classes import RefusedClass, explain_class
 from .refused_views import explain_view
 from .remedies import (
-    explain_array,
+    PASS_ARRAY,
+    explain_candidate,
     explain_candidates,
     explain_error,
+    explain_kind,
     explain_operator,
     explain_pointer,
-    split_arguments,
+    find_constant,
 )
 from .structs import find_changed
 
@@ -69,6 +74,7 @@ MARKED_KERNELS = f"""#undef __global__
 _CALL_TITLE = "{}: {}", "{}"
 _SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
 _SHORTEST_LABEL = 20
+_OF_LIBRARIES = ("cuda", "std", "cub", "thrust", "nca")  # namespaces of others
 _ALSO_KNOWN = re.compile(r' \(aka "[^"]*"\)')
 _TEMPLATE_ARGUMENTS = re.compile(r"<(?!\.\.\.>)(?:[^<>]|<\.\.\.>)+>")
 _STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
@@ -86,12 +92,16 @@ _WRONG_TEMPLATE_ARGUMENTS = re.compile(
     r"|expected a type specifier$|type name is not allowed$",
     re.MULTILINE,
 )
+# A template that the call gives its arguments, of which NVRTC does not tell the parameters, and a pointer to one.
+_NAMELESS = re.compile(r'(?P<whole>function template "(?P<name>[\w:]+)") does not match because argument #')
+_FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 # Of the call of an operator: there is none outside classes, or it does not take these arguments.
 _NO_OPERATOR = re.compile(
     r'identifier "operator|.*no member "operator|no instance of|more than one instance of|no suitable .* from "'
 )
 _DECLARED = re.compile(r" \((?P<what>declared|previous definition) at (?P<place>[^()]*)\)")
+_NO_ENUMERATOR = re.compile(r'enum "(?P<name>[^"]*)" has no member "(?P<member>\w+)"')
 _NO_MEMBER = re.compile(r'class "(?:const )?(?:\w+::)*(?P<name>\w+).*" has no member')
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
@@ -108,11 +118,19 @@ class CxxError(CABIError):
 
     def __init__(self, message: str, log: str = ""):
         self.log = log
+        self._explained: CxxError | None = None  # with what the types of the arguments tell, once that is known
         super().__init__(message)
 
 
-def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
-    """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
+def explain_refusal(
+    label: str,
+    error: CompileError,
+    source: CUDASource,
+    target: Target,
+    ask_type: Callable[[str], str] = lambda expression: "",
+) -> CxxError:
+    """Return the error for what messages call *label*, whose *source* does not compile for *target*. *ask_type* returns
+    the type of an expression of C++, empty if it is not known."""
     error = CompileError(label, _name_structs(error.log, source.data))
     for name in find_changed(error.log):
         return CxxError(
@@ -168,9 +186,10 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
         title = _write_first_line(_SOURCE_TITLE, label, text)
         return _error(title, [*details, *chain, *declared], remedy, error.log, place=place, more=more)
-    first = of_call[0]
+    first = _with_own_candidates(of_call[0], label.partition("(")[0], ask_type)
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
     opening, called = _find_unclosed(label), label.partition("(")[0]
+    arguments = list_arguments(label.partition("(")[2])
     if opening and (opening == "<" or first.text.startswith(("expected", "expression preceding"))):
         text = _readable(first.text) if first.text.startswith("expected") else f"a {opening} is not closed"
         details = [*at, *_details(first.lines, label)]
@@ -184,20 +203,19 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if view := explain_view(first, _readable(first.text), label):
         title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
         return _error(title, [*at, view.takes], view.remedy, error.log)
-    array = explain_array(first.text, first, label.partition("(")[2])
+    kind = explain_kind(_readable(first.text), first, arguments)
     is_constructor = "nca::nca_memory<" in source.data  # which is called with memory for an object
-    refused = None if array or is_constructor else explain_class(first, called)
+    refused = None if kind or is_constructor else explain_class(first, called)
     if refused is not None:
         return _refuse_class(refused, called, label, error.log, _texts(source, target))
+    if kind:
+        details = sorted([*at, *_details(first.lines, label)], key=lambda each: _HALF.search(each) is not None)
+        return _error(_write_first_line(_CALL_TITLE, label, kind[0]), details, kind[1], error.log)
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
     remedy = first.explain_standard(source.compile_options) or explain_pointer(text, first, label) or remedy
     if _NO_OPERATOR.match(first.text):
-        remedy = explain_operator(called, split_arguments(label.partition("(")[2])) or remedy
+        remedy = explain_operator(called, arguments) or remedy
     remedy = remedy or _explain_name(first, label, source, target)
-    if not remedy and (array := explain_array(text, first, label.partition("(")[2])) is not None:
-        text, remedy = array
-        details = sorted([*at, *_details(first.lines, label)], key=lambda each: _HALF.search(each) is not None)
-        return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
     if not remedy and "void*" in label.partition("(")[2]:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
@@ -205,11 +223,11 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     elif "failed deduction" in "\n".join(first.lines) and "<" not in (template := called.removesuffix("<>")):
         log = "\n".join(first.lines)
         is_method = _OBJECT_TYPE.search(log) is not None
-        given = _as_pointers(label)[is_method:]  # without the object
-        if conflict := explain_conflict(log, _texts(source, target), given, 1 + is_method):
-            text, remedy = conflict
-        else:
-            remedy = _explain_deduction(template, log)
+        given = as_pointers(arguments)[is_method:]  # without the object
+        pass_pointer = f"{PASS_ARRAY}; or {_explain_deduction(template, log)}"
+        conflict = explain_conflict(log, _texts(source, target), given, 1 + is_method, pass_pointer)
+        text, remedy = conflict or (text, _explain_deduction(template, log))
+        remedy = remedy if remedy == pass_pointer else explain_kinds(arguments) or remedy
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
         remedy = "write a function or a lambda; lib.type(...) is a class"
     elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
@@ -220,7 +238,8 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = _explain_template_arguments(label, source, target)
     elif not remedy and _OVERLOADS.match(first.text):
-        remedy = explain_candidates([first.text, *first.lines])
+        text = explain_candidate(first, called, arguments) or text
+        remedy = explain_candidates([first.text, *first.lines], called)
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
     details = [*at, *_details(of_source, label)]
     text, declared = _split_declared(text)
@@ -234,7 +253,28 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         remedy = explain_candidates([first.text, *first.lines])
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
+    name, enumeration = find_constant(first.text, called)
+    if name and (enumerator := explain_enumerator(name, _texts(source, target), enumeration)):
+        text, remedy = enumerator
+    if not first.unknown:
+        remedy = _find_other_namespace(called, source, target) or remedy or explain_kinds(arguments)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
+
+
+def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str], str]) -> Diagnostic:
+    """Return an *error* without the candidates that are CUDA's own, such as ``norm``, if the source has one; and with
+    the parameters of the function that is *called*, where it is a template with all of its arguments."""
+    of_source = any((note := _NOTE.match(line)) and _CANDIDATE.search(note["text"]) for line in error.lines)
+    lines = [
+        line
+        for line in error.lines
+        if not (of_source and (own := _BUILT_IN_NOTE.match(line)) and _CANDIDATE.search(own["text"]))
+    ]
+    nameless = [each for each in map(_NAMELESS.search, lines) if each]
+    if len(nameless) == 1 and "<" in called and (known := _FUNCTION.fullmatch(ask_type(f"&{called}"))):
+        shown = f'function "{nameless[0]["name"]}({known["parameters"]})"'
+        lines = [line.replace(nameless[0]["whole"], shown) for line in lines]
+    return replace(error, lines=tuple(lines))
 
 
 def _refuse_class(refused: RefusedClass, called: str, label: str, log: str, texts: Iterable[str]) -> CxxError:
@@ -289,12 +329,6 @@ def _explain_deduction(template: str, log: str) -> str:
     scope, _, name = template.rpartition("::")
     named = f'lib.type("{scope}").method("{name}<...>")' if is_method else f'lib["{template}<...>"]'
     return f"name the template arguments that C++ cannot deduce: {named}"
-
-
-def _as_pointers(label: str) -> list[str]:
-    """Return the types of the arguments in *label*, arrays as pointers to their elements."""
-    arguments = split_arguments(label.partition("(")[2])
-    return [f"{array['element']} *" if (array := _ARRAY_ARGUMENT.search(each)) else each for each in arguments]
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:
@@ -484,6 +518,9 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if not name:
         return ""
     options, texts = source.compile_options, list(_texts(source, target))
+    if of_enumeration := _NO_ENUMERATOR.match(error.text):
+        meant = find_near(f"{of_enumeration['name']}::{of_enumeration['member']}", find_enumerations(texts))
+        return f"did you mean {meant}?" if meant else f"name an enumerator of {of_enumeration['name']}, or add it there"
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
@@ -506,6 +543,18 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     more = ", ..." if len(declared) > _MOST_NAMES else ""
     listed = f"; the source has {', '.join(declared[:_MOST_NAMES])}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
+
+
+def _find_other_namespace(called: str, source: CUDASource, target: Target) -> str:
+    """Return what to do where the source declares what is *called* in a namespace alone, and not where the call looks:
+    CUDA has functions of its own, such as ``norm``, which C++ finds there. Empty for another name."""
+    name, texts = called.partition("<")[0], list(_texts(source, target))
+    used = {"", *_USING.findall(source.compile_options.prologue.partition(NAMESPACE)[2])}
+    if not name.isidentifier() or any(name in find_names(texts, each) for each in used):
+        return ""
+    own = [each for each in find_namespaces(texts, name) if each.partition("::")[0] not in _OF_LIBRARIES]
+    written = " or ".join(f"lib[{f'{each}::{called}'!r}]" for each in own)
+    return f"write its namespace, {written}: without it, {name} is a function of CUDA" if own else ""
 
 
 def _shortened(log: str) -> str:

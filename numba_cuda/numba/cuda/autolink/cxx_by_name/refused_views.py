@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .remedies import NUMPY_TYPES, number_of_argument, split_arguments
+from .argument_kinds import list_arguments
+from .remedies import NUMPY_TYPES, number_of_argument
 
 _VIEW = re.compile(r'to (?:"[^"]*" \(aka )?"(?P<whole>cuda::std::(?P<kind>mdspan|span)<(?P<arguments>[^"]*)>)"')
 _COMMA = re.compile(r",\s*(?![^<]*>)")
@@ -36,7 +37,7 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
     if view is None or not number:
         return None
     called, _, arguments = label.partition("(")
-    given = split_arguments(arguments)[number - 1 : number]
+    given = list_arguments(arguments)[number - 1 : number]
     if not (array := _ARRAY.search("".join(given))):
         return None
     parts = [each.replace("cuda::std::", "") for each in _COMMA.split(view["arguments"])]

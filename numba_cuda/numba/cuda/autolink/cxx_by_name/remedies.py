@@ -10,6 +10,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import EXTENTS
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
+from .argument_kinds import describe, find_kind, list_arguments
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(
@@ -31,8 +32,8 @@ _OUT_OF_RANGE = re.compile(
     r'from "const nca::nca_enumerator<[\w ]+, (?P<least>-?\d+)\w*, (?P<most>-?\d+)\w*>" to "(?P<type>[A-Za-z_][\w:]*)"'
 )
 _NOT_A_NUMBER = re.compile(
-    r'(?:argument of type "(?P<given>[^"]+ \*)" is incompatible with parameter of type'
-    r'|conversion function from "(?:const )?cuda::std::mdspan<.*>" to)'
+    r'(?:argument of type "(?P<given>[^"]+ \*|std::nullptr_t)" is incompatible with parameter of type'
+    r'|conversion function from "(?:const )?cuda::std::(?:mdspan|tuple)<.*>" to)'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
 )
 _ARRAY = re.compile(r"(?:\w+ )*array\([^()]*(?:\([^()]*\))?[^()]*, (?P<ndim>\d+)d, ")
@@ -92,6 +93,7 @@ NUMPY_TYPES = {
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
 }
+PASS_ARRAY = "pass an array, or one element of it as a slice, x[i : i + 1]"
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
 _OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
 _ALIAS = re.compile(r'"[^"]*" \(aka ("[^"]*")\)')
@@ -100,8 +102,10 @@ _OTHER_POINTER = re.compile(
     r'argument of type "(?P<given>[^"]*?)(?P<is_pointer> \*)?" is .* of type "(?P<type>(?:const )?(?P<element>.*) \*)"'
 )
 _WRONG_ARGUMENT = re.compile(
-    r'function "[^"(]*\((?P<parameters>[^"]*)\)[^"]*" does not match because argument #(?P<number>\d+) does not match'
+    r'function (?P<template>template )?"[^"(]*\((?P<parameters>[^"]*)\)[^"]*" does not match because argument'
+    r" #(?P<number>\d+) does not match"
 )
+_CANDIDATES = re.compile(r'\bfunction (?:template )?"')
 _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
@@ -124,7 +128,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
                 "write a function or a lambda; lib.eval(...) is the value of a constant",
             )
     elif text.startswith("expression preceding parentheses"):
-        name = called if _VARIABLE.fullmatch(called) else "value"
+        name = called.rpartition("::")[2] if _VARIABLE.fullmatch(called.rpartition("::")[2]) else "value"
         constant = f'take it before the kernel, {name} = lib.eval("{called}"), and use it without parentheses'
         return (
             f"{called} is not a C++ function",
@@ -189,7 +193,8 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         name, passed = found["name"] or found["referred"], found["type"] or found["reference"]
         if "(" not in passed:  # no pointer or reference to a function
             what = f"{name}, the name of a function or constant of C++," if name else "a Python function"
-            constant = f'; a constant of C++ is taken before the kernel: {name} = lib.eval("{name}")' if name else ""
+            last = name.rpartition("::")[2] if name else ""
+            constant = f'; a constant of C++ is taken before the kernel: {last} = lib.eval("{name}")' if name else ""
             return f"{what} is passed where C++ takes {passed}", f"call it: {name or 'f'}(...){constant}"
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
@@ -259,9 +264,12 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     return text, ""
 
 
-def split_arguments(passed: str) -> list[str]:
-    """Return the types of the arguments of a call, which messages write as *passed*, up to its last parenthesis."""
-    return re.split(r", (?![^(]*\))", passed.removesuffix(")"))
+def find_constant(text: str, called: str) -> tuple[str, str]:
+    """Return the name of C++ that a call passes as a function, or calls as one, where the *text* of an error says that
+    it is none, and the type that C++ takes; empty where it says something else."""
+    if found := _NOT_A_TEMPLATE.search(text):
+        return found["name"] or found["referred"] or "", found["type"] or found["reference"]
+    return (called, "") if text.startswith("expression preceding parentheses") and _NAME.fullmatch(called) else ("", "")
 
 
 def number_of_argument(error: Diagnostic) -> int:
@@ -270,10 +278,10 @@ def number_of_argument(error: Diagnostic) -> int:
     return 0 if marked is None else int(marked[1]) + 1
 
 
-def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] | None:
-    """Return that an argument is an array or a text where C++, or every candidate in the lines of an *error* with this
-    *text*, takes a number, and what to do; ``None`` for another error. *passed* are the arguments, as messages write
-    them."""
+def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tuple[str, str] | None:
+    """Return that one of the *arguments*, as messages write their types, is an array, a string, None or a tuple where
+    C++, or every candidate in the lines of an *error* with this *text*, takes a number, and what to do; ``None`` for
+    another error."""
     found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
     numbers = {int(each["number"]) for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
@@ -282,13 +290,22 @@ def explain_array(text: str, error: Diagnostic, passed: str) -> tuple[str, str] 
     elif len(numbers) != 1 or "*" in "".join(types) or not any(each in NUMPY_TYPES for each in types):
         return None
     number = numbers.pop()
-    given = "".join(split_arguments(passed)[number - 1 : number])
-    if given == "string" or given.startswith("'"):  # as calls are written
-        return f"argument {number} is a string, where C++ takes a number", "pass a number, not a string"
-    if (array := _ARRAY.match(given)) is None:
-        return None
-    indices = ", ".join("ijklmnopqr"[: int(array["ndim"])])
-    return f"argument {number} is an array, where C++ takes a number", f"pass one element of it, such as x[{indices}]"
+    kind = find_kind("".join(arguments[number - 1 : number]))
+    return None if kind is None else (f"argument {number} is {kind.name}, where C++ takes a number", kind.remedy)
+
+
+def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) -> str:
+    """Return what is wrong where one function alone, *called* so, could take the *arguments*, and one of these is of
+    another type; empty where that is not known."""
+    candidates = "\n".join(error.lines[1:])
+    found = list(_WRONG_ARGUMENT.finditer(candidates))
+    if len(found) != 1 or len(_CANDIDATES.findall(candidates)) != 1:
+        return ""
+    number = int(found[0]["number"])
+    taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[number - 1 : number]
+    if not taken or not given:
+        return ""
+    return f"argument {number} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
 
 
 def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
@@ -299,7 +316,7 @@ def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
     if found is None or f"={found['type']}]" not in "\n".join(error.lines).replace(",", "]"):
         return ""
     ways = []
-    for each in split_arguments(passed):
+    for each in list_arguments(passed):
         array = _ARRAY.match(each)
         ways.append(("'span'" if array["ndim"] == "1" else "'mdspan'") if array else "None")
     if not any(way != "None" for way in ways):
@@ -328,13 +345,14 @@ def explain_operator(called: str, given: Sequence[str]) -> str:
     return f"for an operator that is a member, call {method};\n    or a lambda, which finds either: {made}"
 
 
-def explain_candidates(lines: Sequence[str]) -> str:
-    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments. The
-    first line says which."""
+def explain_candidates(lines: Sequence[str], called: str = "") -> str:
+    """Return what to do where none of the candidates in the *lines* of an error, or several, take the arguments of the
+    function that is *called*. The first line says which."""
     text = "\n".join(lines)
     wrong = [*_WRONG_ARGUMENT.finditer(text)]
     found = [_parameter(each["parameters"], int(each["number"])) for each in wrong]
-    if found and all(_CLASS.fullmatch(each) and each not in NUMPY_TYPES for each in found):
+    is_template = any(each["template"] for each in wrong)
+    if found and not is_template and all(_CLASS.fullmatch(each) and each not in NUMPY_TYPES for each in found):
         records = " or ".join(f"lib.record({each!r})" for each in dict.fromkeys(found))
         return f"pass an element of an array of {records}; where that is an enumeration, lib[{found[0]!r}](...)"
     if found and all(each.endswith("*") for each in found):
@@ -344,19 +362,21 @@ def explain_candidates(lines: Sequence[str]) -> str:
             return _pass_memory(number if number in elements else elements[0])
         arrays = dict.fromkeys(NUMPY_TYPES[name] for each in found if (name := each.rstrip("* ")) in NUMPY_TYPES)
         which = " or ".join(arrays) or "one of these types"
-        return f"pass an array of {which}; in the kernel, x.view(...) is the same memory with another type"
+        other = "x.view(...) in the kernel is the same memory with another type"
+        return f"pass an array of {which}; {f'or call another one than {called}' if '<' in called else other}"
     if "nca::nca_enumerator<" in text:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     is_ambiguous = text.startswith("more than one instance")
     if not found and not is_ambiguous and _OTHER_NUMBER.search(text):
         return "pass as many arguments as one of these functions has parameters"
+    conversion = _find_conversion(text)
     convert = "convert arguments in the kernel to the types of one of these functions"
-    return f"{convert}, such as {_find_conversion(text)}(x)"
+    return f"{convert}, such as {conversion}(x)" if conversion else "pass arguments of the types that C++ takes"
 
 
 def _find_conversion(text: str) -> str:
     """Return the type of a conversion with which a call takes one of the candidates in the *text* of an error: of the
-    one that needs the fewest, for an argument of another type."""
+    one that needs the fewest, for an argument of another type; empty if that is not known."""
     given = _GIVEN.search(text)
     passed = _split(given["types"]) if given else []
     conversions = []
@@ -364,7 +384,7 @@ def _find_conversion(text: str) -> str:
         parameters = [re.sub(r"\bconst\b|&", "", name).strip() for name in _split(each["parameters"])]
         pairs = zip(parameters, passed, strict=True) if len(parameters) == len(passed) else ()
         conversions.append([NUMPY_TYPES[to] for to, was in pairs if to != was and to in NUMPY_TYPES])
-    found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=["np.float64"])
+    found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=[""])
     return found[0]
 
 
@@ -384,10 +404,9 @@ def _split(parameters: str) -> list[str]:
 
 def _pass_memory(element: str) -> str:
     """Return what to do for a number where C++ takes a pointer to an *element*."""
-    array = "pass an array, or one element of it as a slice, x[i : i + 1]"
     if (dtype := NUMPY_TYPES.get(element)) is None or element in _OF_NO_NUMPY_TYPE:
-        return array
-    return f"{array}; for a variable, make it an array of one element: y = cuda.local.array(1, {dtype})"
+        return PASS_ARRAY
+    return f"{PASS_ARRAY}; for a variable, make it an array of one element: y = cuda.local.array(1, {dtype})"
 
 
 def _find_other_pointer(found: re.Match[str]) -> str:

@@ -54,16 +54,19 @@ class _Notes:
 
 class Resolver:
     """What is known of the calls of one library. *make_source* makes the source of a call; *records* returns the
-    structs that the library knows, by their Numba types; *place_error* returns an error with its lines in Python."""
+    structs that the library knows, by their Numba types; *place_error* returns an error with its lines in Python;
+    *ask_type* returns the type of an expression."""
 
     def __init__(
         self,
         make_source: Callable[[Call], CUDASource],
         records: Callable[[], Records],
         place_error: Callable[[CxxError], CxxError],
+        ask_type: Callable[[str], str],
     ):
         self._make_source = make_source
         self._place_error = place_error
+        self._ask_type = ask_type
         self._sources: dict[str, CUDASource] = {}
         self._records = records
         self._results = KnownResults()
@@ -234,7 +237,9 @@ class Resolver:
                 self._resolve_unit(Unit((call,)), target, notes, certain)
 
     def _explain(self, call: Call, error: CompileError, target: Target) -> CxxError:
-        return self._place_error(explain_refusal(call.label, error, self._source_of(call), target))
+        with asking(target):
+            refusal = explain_refusal(call.label, error, self._source_of(call), target, self._ask_type)
+        return self._place_error(refusal)
 
     def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
         if refused := find_called_kernel(call.label, unit.log):

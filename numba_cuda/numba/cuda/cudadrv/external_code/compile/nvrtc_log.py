@@ -46,7 +46,7 @@ _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation termi
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNKNOWN = re.compile(
     r'identifier "(?P<name>\w+)" is undefined'
-    r'|(?:namespace "(?P<scope>[^"]*)"|class "[^"]*") has no member "(?P<member>\w+)"'
+    r'|(?:namespace "(?P<scope>[^"]*)"|(?:class|enum) "[^"]*") has no member "(?P<member>\w+)"'
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 _ENDED = "NVRTC ended "  # in the middle of a compile
@@ -297,6 +297,8 @@ def remedy(
         )
     if text.endswith('has "C" linkage'):
         return 'give each function a name of its own, or leave out extern "C": C has no overloads'
+    if "distinguished by return type alone" in text:
+        return "give it another name, or put it into a namespace: CUDA has functions of its own, such as norm and min"
     if "has already been defined" in text:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
     if _DIRECTIVE.search(text):

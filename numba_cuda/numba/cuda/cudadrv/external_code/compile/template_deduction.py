@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Why C++ cannot deduce a template parameter: the arguments of a call give it two types. NVRTC does not say so."""
+"""Why C++ cannot deduce a template parameter: the arguments of a call give it two types, or one is no pointer. NVRTC
+does not say so."""
 
 from __future__ import annotations
 
@@ -17,10 +18,15 @@ _COMMA = re.compile(r",(?![^<(]*[>)])")
 
 
 def explain_conflict(
-    log: str, texts: Iterable[str], given: Sequence[str] = (), first: int = 1
+    log: str,
+    texts: Iterable[str],
+    given: Sequence[str] = (),
+    first: int = 1,
+    pass_pointer: str = "pass a pointer",
 ) -> tuple[str, str] | None:
     """Return what is wrong and what to do where the *log* of an error says that deduction fails for a function
-    template of *texts*, and two arguments give one of its parameters different types; ``None`` where that is not known.
+    template of *texts*, and two arguments give one of its parameters different types, or one is no pointer where the
+    template takes one, for which *pass_pointer* is what to do; ``None`` where that is not known.
 
     *given* are the types of the arguments, as ``float *``, unless the log has them; *first* is the number of the first.
     """
@@ -32,7 +38,7 @@ def explain_conflict(
         return None
     name, texts = failed.pop(), list(texts)
     for candidate in candidates:
-        if candidate["takes"] and (explained := _explain_listed(candidate, texts, given, first)):
+        if candidate["takes"] and (explained := _explain_listed(candidate, texts, given, first, pass_pointer)):
             return explained
     found = {each for text in texts if name in text for each in _find_declarations(_HIDDEN.sub(" ", text), name)}
     if len(found) != 1:
@@ -42,13 +48,13 @@ def explain_conflict(
     for parameter in map(str.strip, _COMMA.split(parameters)):
         if (named := _TYPE_PARAMETER.fullmatch(parameter)) is not None:
             of_name = [_form(each, named[1]) for each in taken]
-            if explained := _explain(named[1], of_name, given, first):
+            if explained := _explain(named[1], of_name, given, first, pass_pointer):
                 return explained
     return None
 
 
 def _explain_listed(
-    candidate: re.Match[str], texts: Sequence[str], given: Sequence[str], first: int
+    candidate: re.Match[str], texts: Sequence[str], given: Sequence[str], first: int, pass_pointer: str
 ) -> tuple[str, str] | None:
     """Return what `explain_conflict` does for a *candidate* whose parameters the log lists, as it does for overloads:
     those of its types that *texts* have as parameters of templates."""
@@ -56,7 +62,7 @@ def _explain_listed(
     if len(taken) != len(given):
         return None
     for word in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*", candidate["takes"])):
-        explained = _explain(word, [_form(each, word) for each in taken], given, first)
+        explained = _explain(word, [_form(each, word) for each in taken], given, first, pass_pointer)
         if explained and any(re.search(rf"\b(?:class|typename)\s+{word}\b\s*[,>=]", each) for each in texts):
             diagnosis, remedy = explained
             return diagnosis, remedy.partition(";")[0] if candidate["scope"].startswith(_LIBRARIES) else remedy
@@ -86,11 +92,15 @@ def _form(taken: str, parameter: str) -> str | None:
     return None if found is None else found[1] or ""
 
 
-def _explain(parameter: str, forms: Sequence[str | None], given: Sequence[str], start: int) -> tuple[str, str] | None:
+def _explain(
+    parameter: str, forms: Sequence[str | None], given: Sequence[str], start: int, pass_pointer: str
+) -> tuple[str, str] | None:
     deduced: dict[str, list[int]] = {}
     for number, (form, argument) in enumerate(zip(forms, given, strict=False), start):
         plain = re.sub(r"\bconst\b", "", argument).strip()
-        if form is not None and (form != "*" or plain.endswith("*")):
+        if form == "*" and not plain.endswith(("*", "]", ")")):  # arrays and functions become pointers
+            return f"argument {number} is {plain}, where C++ takes a pointer, {parameter}*", pass_pointer
+        if form is not None:
             deduced.setdefault(plain.removesuffix("*").strip() if form == "*" else plain, []).append(number)
     if len(deduced) > 1:
         (one, first), *others = [(each, _list(numbers)) for each, numbers in deduced.items()]

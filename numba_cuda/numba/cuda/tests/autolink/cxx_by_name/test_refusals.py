@@ -329,7 +329,7 @@ def test_none_for_a_number_and_a_static_assertion_have_remedies():
     checked = autolink.cxx("template <class T> __device__ T f(T x) { static_assert(sizeof(T) == 8); return x; }")
     assert "what to do: make the call as the assertion demands" in message(checked, "f", ("float32",))
     taking = autolink.cxx("__device__ float f(float x) { return x; }")
-    assert "what to do: pass a value: None is a null pointer to C++" in message(taking, "f", ("none",))
+    assert "what to do: pass a number, not None" in message(taking, "f", ("none",))
 
 
 def test_an_expression_that_cannot_be_called_and_a_function_that_returns_a_text():
