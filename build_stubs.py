@@ -86,11 +86,12 @@ def handed_on() -> dict[str, str]:
 
 def with_options(stub: str) -> str:
     """Return the text of a *stub* with the options of ``cuda.jit`` as parameters, as jedi needs them. An overload in
-    which they are called no_such_option takes other names, too, and no value for them."""
+    which they are called _no_such_option is there for what checkers say of wrong ones."""
     tree = ast.parse((STUBS / "numba" / "cuda" / "decorators" / "__init__.pyi").read_text())
     (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "JitOptions"]
     options = ", ".join(f"{ast.unparse(node)} = ..." for node in body)
-    stub = re.sub(r"(\*\*no_such_option: )Unpack\[JitOptions\]", rf"{options}, \1NoSuchOption", stub)
+    last = ", ".join(f"{ast.unparse(node)} | NoOther = ..." for node in body)
+    stub = re.sub(r"(\*\*_no_such_option: )Unpack\[JitOptions\]", rf"{last}, \1NoSuchOption[Never]", stub)
     return re.sub(r"\*\*\w+: Unpack\[JitOptions\]", options, stub)
 
 

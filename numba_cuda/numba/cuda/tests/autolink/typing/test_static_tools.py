@@ -110,31 +110,59 @@ def test_pyright_finds_the_wrong_lines_and_no_others(project, pyright):
     assert reported == marked_lines(), json.dumps(found, indent=1)
 
 
-# What is wrong, and what pyright says of it.
+# What is wrong, what mypy says of it, and what pyright says.
 EXPLAINED = {
-    "cuda.jit(fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
-    "cuda.jit('void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "cuda.jit(lineinfo='yes')": 'parameter "lineinfo" of type "bool"',
-    "cuda.jit(kernel.py_func, fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
-    "autolink.build(kernel, 'void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "autolink.build(kernel, 'void()', cc=[80], lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "autolink.build_many([], on_eror='return')": 'parameter "on_eror" of type "NoSuchOption"',
-    "load('all.kernels', emulated=True)": 'parameter "emulated" of type "NoSuchOption"',
-    "autolink.cxx('', options={'standard': 'c++20'})": '"dict[str, str]" is not assignable to "ProgramOptions"',
-    "autolink.Job(kernel, 'void()', options={'fastmaths': True})": '"fastmaths" is an undefined item',
-    "kernel[1, 32](kernel, 'x')": 'parameter of type "Given[int]"',
+    "cuda.jit(fastmth=True)": ('"fastmth" for "jit"; did you mean "fastmath"?', 'No parameter named "fastmth"'),
+    "cuda.jit('void()', lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(kernel.py_func, lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(device=True, lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(lineinfo='yes')": ('Argument "lineinfo" to "jit"', 'parameter "lineinfo" of type "bool"'),
+    "cuda.jit(max_registers='64')": ('expected "int | None"', 'parameter "max_registers" of type "int | None"'),
+    "cuda.jit(3.5)": ('"Callable[[Function], Function] | Signature"', 'parameter "func_or_sig"'),
+    "kernel[1](3, 'x')": ('"LaunchNeedsGridAndBlock" not callable', '"LaunchNeedsGridAndBlock" is not callable'),
+    "kernel[1, 32](3)": ("b: int, a: str", "No overloads"),
+    "kernel[1, 32](kernel, 'x')": ('expected "int | DeviceArray', 'parameter of type "Given[int]"'),
+    "autolink.build(kernel, 3)": ('Argument 2 to "build"', 'parameter "signature"'),
+    "autolink.build(kernel, 'void()', lineinf=True)": (
+        'Argument "lineinf" to "build" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "lineinf" of type "NoSuchOption',
+    ),
+    "autolink.build(kernel, 'void()', cc=[80], lineinf=True)": (
+        'Argument "lineinf" to "build" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "lineinf" of type "NoSuchOption',
+    ),
+    "autolink.build(kernel, 'void()', fastmath='yes')": ('Argument "fastmath" to "build"', 'parameter "fastmath"'),
+    "autolink.build(kernel, 'void()', cc=9.0)": ('Argument "cc" to "build"', 'parameter "cc"'),
+    "autolink.build_many([], on_eror='return')": (
+        'Argument "on_eror" to "build_many" has incompatible type "str"; expected "NoSuchOption',
+        'parameter "on_eror" of type "NoSuchOption',
+    ),
+    "autolink.build_many([], attempts='3')": ('Argument "attempts" to "build_many"', 'parameter "attempts"'),
+    "load('all.kernels', emulated=True)": (
+        'Argument "emulated" to "load" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "emulated" of type "NoSuchOption',
+    ),
+    "autolink.cxx('', options={'standard': 'c++20'})": ('Extra key "standard"', '"standard" is an undefined item'),
+    "autolink.CUDASource('', options={'ftz': 'yes'})": ('TypedDict item "ftz"', 'parameter "options"'),
+    "autolink.Job(kernel, 'void()', options={'fastmaths': True})": (
+        'Extra key "fastmaths"',
+        '"fastmaths" is an undefined item',
+    ),
 }
 
 
-def test_pyright_names_what_is_wrong(tmp_path, pyright):
+def test_checkers_name_what_is_wrong(tmp_path, mypy, pyright):
     code = "from numba import cuda\nfrom numba.cuda import autolink\nfrom numba_cuda_autolink import load\n"
     code += "@cuda.jit\ndef kernel(b: int, a: str) -> None: ...\n"
     (tmp_path / "explained.py").write_text(code + "\n".join(EXPLAINED))
+    by_mypy = run(*mypy, "explained.py", cwd=tmp_path).stdout.splitlines()
     found = json.loads(run(*pyright, "--outputjson", "explained.py", cwd=tmp_path).stdout)["generalDiagnostics"]
     first = code.count("\n")
-    for number, (call, expected) in enumerate(EXPLAINED.items(), first):
+    for number, (call, (of_mypy, of_pyright)) in enumerate(EXPLAINED.items(), first):
         said = [each["message"] for each in found if each["range"]["start"]["line"] == number]
-        assert any(expected in each for each in said), (call, said)
+        assert any(of_pyright in each for each in said), (call, said)
+        said = [each for each in by_mypy if each.startswith(f"explained.py:{number + 1}:")]
+        assert any(of_mypy in each for each in said), (call, said)
 
 
 # All that it uses has types, and all modules that it imports are found.
