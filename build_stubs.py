@@ -5,6 +5,7 @@ Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tool
 numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
 tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
 numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
+Those of numba_cuda_mlir are partial: of all but its cuda, tools read its own.
 jedi completes all folders and files of a package: what stubs share is in numba.cuda.core._stubs.
 jedi does not look for ``__getattr__`` in stubs: classes that have it are in Python files, which no program can import.
 """
@@ -24,7 +25,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
 STUBS = ROOT / "stubs"
-PACKAGES = ("numba", "numba_cuda_autolink-stubs")
+PACKAGES = ("numba", "numba_cuda_autolink-stubs", "numba_cuda_mlir-stubs")
 MODULES = ROOT / "stubs" / "numba_cuda_modules.txt"
 # mypy, which does not look into numba-cuda's code, takes any name.
 HANDED_ON = """from typing import Any as _Any
@@ -86,11 +87,12 @@ def handed_on() -> dict[str, str]:
 
 def with_options(stub: str) -> str:
     """Return the text of a *stub* with the options of ``cuda.jit`` as parameters, as jedi needs them. An overload in
-    which they are called no_such_option takes other names, too, and no value for them."""
+    which they are called _no_such_option is there for what checkers say of wrong ones."""
     tree = ast.parse((STUBS / "numba" / "cuda" / "decorators" / "__init__.pyi").read_text())
     (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "JitOptions"]
     options = ", ".join(f"{ast.unparse(node)} = ..." for node in body)
-    stub = re.sub(r"(\*\*no_such_option: )Unpack\[JitOptions\]", rf"{options}, \1NoSuchOption", stub)
+    last = ", ".join(f"{ast.unparse(node)} | NoOther = ..." for node in body)
+    stub = re.sub(r"(\*\*_no_such_option: )Unpack\[JitOptions\]", rf"{last}, \1NoSuchOption[Never]", stub)
     return re.sub(r"\*\*\w+: Unpack\[JitOptions\]", options, stub)
 
 

@@ -20,6 +20,7 @@ from .package_versions import (
     metadata_folder,
     read_metadata,
     read_record,
+    version_in,
     version_of,
 )
 from .pip_commands import (
@@ -187,27 +188,41 @@ def describe_damage(package: str, damage: str) -> str:
     return f"{package} {version_of(package)} {IS_DAMAGED}{damage}"
 
 
-def damaged_files(
-    package: str, is_counted: Callable[[str], bool] = lambda name: True, *, compared: bool = False
-) -> Iterator[str]:
+def damaged_files(package: str, is_counted: Callable[[str], bool] = lambda name: True) -> Iterator[str]:
     """Yield the files of an installed *package* that are missing, or libraries that are not whole, with what is wrong;
-    of this project and of NVIDIA's packages, which nobody edits, also those whose content has changed. With *compared*,
-    so of any package, unless conda installed it, which changes libraries.
+    of this project and of NVIDIA's packages, which nobody edits, also those whose content has changed.
 
     Only files count that are needed to build kernels, and whose names in the package are *counted*.
     """
-    is_ours = package == _OURS or package.startswith("nvidia-")
-    compared = is_ours or (compared and installer_of(package) != "conda")
     if not has_record(package) and is_counted("RECORD"):
         yield _fault_of_record(package)
-    for name, digest, size, path in _files(package):
-        if not (digest and _is_needed(package, name) and is_counted(name)):
+    for name, digest, size, path in _needed_files(package):
+        if not is_counted(name):
             continue
         if not os.path.exists(path):
             if not os.path.exists(f"{path}c"):  # compiled, and then removed
                 yield f"{name} is missing"
-        elif fault := _fault(name, path) or (compared and _change(path, digest, size)):
+        elif fault := _fault(name, path) or (_is_never_edited(package) and _change(path, digest, size)):
             yield f"{name} {fault}"
+
+
+def edited_files(package: str) -> Iterator[str]:
+    """Yield the other files of an installed *package* whose content has changed, with how. conda changes libraries: of
+    its packages there are none."""
+    if _is_never_edited(package) or installer_of(package) == "conda":
+        return
+    for name, digest, size, path in _needed_files(package):
+        if os.path.exists(path) and not _fault(name, path) and (change := _change(path, digest, size)):
+            yield f"{name} {change}"
+
+
+def _is_never_edited(package: str) -> bool:
+    return package == _OURS or package.startswith("nvidia-")
+
+
+def _needed_files(package: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, digest, size and path of each file of an installed *package* that kernels can need."""
+    return (each for each in _files(package) if each[1] and _is_needed(package, each[0]))
 
 
 def _fault_of_record(package: str) -> str:
@@ -222,7 +237,7 @@ def _fault(name: str, path: str) -> str:
     try:
         if name.endswith(".dist-info/METADATA"):
             with open(path, encoding="utf-8") as file:
-                return "" if "\nVersion:" in file.read() else "has no version"
+                return "" if version_in(file.read()) else "has no version"
         return find_fault(path) if is_library(name) else ""
     except ValueError:
         return "is not UTF-8"

@@ -22,11 +22,11 @@ class Headers(NamedTuple):
     what: str
     names: re.Pattern[str]
     always: str
+    is_found_apart: bool = True  # by cuda.pathfinder; the others are in the same folder
 
 
 #: By the names of cuda.pathfinder, if it has one. The extras of this project install all of them.
 HEADERS = {
-    "cccl": Headers("CCCL", re.compile(r"(?:cuda|cub|thrust|nv)/"), "cuda/std/version"),
     "cudart": Headers(
         "the CUDA runtime",
         re.compile(
@@ -36,7 +36,8 @@ HEADERS = {
         ),
         "cuda_runtime_api.h",
     ),
-    "crt": Headers("nvcc", re.compile(r"crt/"), "crt/host_defines.h"),
+    "cccl": Headers("CCCL", re.compile(r"(?:cuda|cub|thrust|nv)/"), "cuda/std/version"),
+    "crt": Headers("nvcc", re.compile(r"crt/"), "crt/host_defines.h", is_found_apart=False),
 }
 
 

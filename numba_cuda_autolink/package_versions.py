@@ -15,7 +15,7 @@ from typing import Any
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 NOT_INSTALLED = "not installed"
-_VERSION = re.compile(r"^Version:(.+)$", re.MULTILINE)
+_VERSION = re.compile(r"^Version:[ \t]*(\S+)", re.MULTILINE)
 _DIGESTS = {"", *hashlib.algorithms_guaranteed} - {"shake_128", "shake_256"}  # these take a length
 
 
@@ -49,13 +49,19 @@ def version_of(package: str) -> str:
     except importlib.metadata.PackageNotFoundError:
         return NOT_INSTALLED
     text = read_metadata(distribution, "METADATA") or read_metadata(distribution, "PKG-INFO")
-    if found := _VERSION.search(text.partition("\n\n")[0]):
-        return found[1].strip()
+    if version := version_in(text):
+        return version
     # Without a METADATA that can be read, the name of the folder that holds it has the version.
     folder = metadata_folder(distribution)
     if not any(os.path.exists(os.path.join(folder, name)) for name in ("METADATA", "RECORD")):
         return NOT_INSTALLED
     return os.path.basename(folder).removesuffix(".dist-info").rpartition("-")[2]
+
+
+def version_in(metadata: str) -> str:
+    """Return the version in the text of a METADATA file; empty if it has none."""
+    found = _VERSION.search(metadata.partition("\n\n")[0])
+    return found[1] if found else ""
 
 
 def read_metadata(distribution: importlib.metadata.Distribution, name: str) -> str:
@@ -91,3 +97,8 @@ def read_source(distribution: importlib.metadata.Distribution) -> dict[str, Any]
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that matter, or ``"not installed"``."""
     return {name: version_of(name) for name in _PACKAGES}
+
+
+def parse_version(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version; empty if there are none."""
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))

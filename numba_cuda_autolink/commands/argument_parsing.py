@@ -98,7 +98,7 @@ class Parser(argparse.ArgumentParser):
         if wrong := re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message):
             names = [each for each in self._names() if not each.startswith("-")]
             message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{did_you_mean(wrong[2], names)}"
-            choices = f"  choose from: {wrong[3]}\n".replace("'", "")
+            choices, remedy = f"  choose from: {wrong[3]}\n".replace("'", ""), self.takes_none or remedy
         elif wrong := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
             message += did_you_mean(wrong[1], [each for each in self._names() if each.startswith("--")])
             options = ["/".join(each.option_strings) for each in self._actions if each.option_strings]

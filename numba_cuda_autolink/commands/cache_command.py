@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
     parser.set_defaults(run=_run)
+    parser.takes_none = "cache why lists what was built, cache info how much there is of each kind"
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
     def action(name: str, does: str) -> Any:

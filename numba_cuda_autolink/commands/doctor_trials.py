@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What ``doctor`` tries in a process of its own, which a damaged library may end.
 
-This module runs as a script. It prints a line of JSON when a trial begins, and one with its result. The names of trials
-that are not to run again are its arguments.
+This module runs as a script, whose arguments are the names of the trials to run: the key of a function in `TRIALS`, and
+its argument if it has one. It prints a line of JSON when a trial begins, and one with its result.
 """
 
 # ruff: noqa: E402
@@ -21,24 +21,8 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
-HEADERS = ("cudart", "cccl")
-# What numba-cuda is built on, in the order of its imports, and the packages that have it.
-IMPORTED = {
-    "numpy": "numpy",
-    "llvmlite.binding": "llvmlite",
-    "numba": "numba",
-    "cuda.pathfinder": "cuda-pathfinder",
-    "cuda.bindings.driver": "cuda-bindings",
-    "cuda.core": "cuda-core",
-    "numba_cuda": "numba-cuda",
-    "numba.cuda.cudadrv.driver": "numba-cuda",
-    "numba.cuda.autolink.cache": "numba-cuda-autolink",
-}
-AFTER_IMPORT = (*(f"version {name} headers" for name in HEADERS), "state", "settings", "cache", "build")
 NOT_FOUND, NOT_LOADED, NOT_USABLE = "not found", "cannot be loaded", "cannot be used"
 _UNREADABLE = "Environment variable '"  # how Numba's warnings about variables begin
 _unreadable: list[str] = []
@@ -82,8 +66,23 @@ def _find_headers(name: str) -> str:
     return _find(pathfinder.locate_nvidia_header_directory, name)
 
 
-def _version(module: str, function: str) -> list[int] | None:
-    """Return ``[major, minor]`` of a library, or ``None`` if it was not found."""
+def _find_libdevice() -> str:
+    from cuda import pathfinder
+
+    from numba_cuda_autolink.library_files import find_fault
+
+    path = _find(pathfinder.locate_bitcode_lib, "device")
+    fault = find_fault(path) if os.path.isabs(path) else ""
+    return f"{NOT_LOADED}: {path} {fault}" if fault else path
+
+
+def _version(name: str) -> list[int] | None:
+    """Return ``[major, minor]`` of a library or of headers, or ``None`` if they were not found."""
+    if name.endswith(" headers"):
+        return _headers_version(name.removesuffix(" headers"))
+    if name == "driver":
+        return _driver_version()
+    module, function = {"nvrtc": ("nvrtc", "nvrtcVersion"), "nvJitLink": ("nvjitlink", "version")}[name]
     try:
         *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
     except Exception:
@@ -216,15 +215,13 @@ def _list_modules() -> list[str]:
     return sorted(sys.stdlib_module_names.intersection(sys.modules) - _AT_START)
 
 
-TRIALS: dict[str, Callable[[], Any]] = {
-    **{f"library {name}": partial(_find_library, name) for name in LIBRARIES},
-    **{f"headers {name}": partial(_find_headers, name) for name in HEADERS},
-    "version nvrtc": partial(_version, "nvrtc", "nvrtcVersion"),
-    "version nvJitLink": partial(_version, "nvjitlink", "version"),
+TRIALS: dict[str, Callable[..., Any]] = {
+    "library": _find_library,
+    "libdevice": _find_libdevice,
+    "headers": _find_headers,
+    "version": _version,
     "driver": _find_wrong_driver,
-    "version driver": _driver_version,
-    **{f"import {module}": partial(_import, module) for module in IMPORTED},
-    **{f"version {name} headers": partial(_headers_version, name) for name in HEADERS},
+    "import": _import,
     "state": _describe_state,
     "settings": _read_settings,
     "cache": _check_cache,
@@ -234,24 +231,24 @@ TRIALS: dict[str, Callable[[], Any]] = {
 
 
 def main() -> None:
-    """Run all trials but those that the arguments name."""
+    """Run the trials that the arguments name; after an import that fails, no other but the last one."""
     del sys.path[0]  # the folder of this script
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # others may print
     faulthandler.enable()
     warnings.simplefilter("always")
     warnings.showwarning = _keep  # type: ignore[assignment]
-    given = set(sys.argv[1:])
-    is_broken = any(name.startswith("import ") for name in given)
-    for name, trial in TRIALS.items():
-        if name in given or (is_broken and (name.startswith("import ") or name in AFTER_IMPORT)):
+    is_broken = False
+    for name in sys.argv[1:]:
+        if is_broken and name != "modules":
             continue
+        kind, _, what = name.partition(" ")
         print(json.dumps([name]), file=output, flush=True)
         try:
-            result = trial()
+            result = TRIALS[kind](what) if what else TRIALS[kind]()
         except Exception as error:
             result = {"failed": f"{type(error).__name__}: {error}"}
-        is_broken |= name.startswith("import ") and bool(result)
+        is_broken |= kind == "import" and bool(result)
         print(json.dumps([name, result]), file=output, flush=True)
 
 

@@ -4,17 +4,18 @@ from typing import Any, Literal, SupportsIndex, overload
 
 from numpy import dtype, ndarray
 from numpy.typing import ArrayLike
+from typing_extensions import Never
 
-from numba.cuda.core._stubs.arguments import NoSuchOption
+from numba.cuda.core._stubs.arguments import NoOther, NoSuchOption
 from numba.cuda.core._stubs.kernel_library import KernelLibrary as KernelLibrary
 from numba.cuda.core._stubs.launches import (
     AnyConfiguration,
     ConfigurationLike,
     Launch,
-    NotLaunched,
+    LaunchNeedsGridAndBlock,
+    NoConfiguration,
     Size,
     StreamLike,
-    TooMany,
 )
 
 __version__: str
@@ -45,7 +46,7 @@ class Kernel:
     @overload
     def __getitem__(self, how: ConfigurationLike) -> Launch: ...
     @overload
-    def __getitem__(self, how: TooMany) -> NotLaunched: ...
+    def __getitem__(self, how: NoConfiguration) -> LaunchNeedsGridAndBlock: ...
     @overload
     def __getitem__(self, how: AnyConfiguration) -> Launch: ...
     def configure(
@@ -71,7 +72,7 @@ def load(path: str | bytes | PathLike[Any], *, emulate: Literal[True]) -> Kernel
 def load(path: str | bytes | PathLike[Any], *, emulate: bool = False) -> KernelLibrary: ...
 @overload
 def load(
-    path: str | bytes | PathLike[Any], *, emulate: bool = False, **no_such_option: NoSuchOption
+    path: str | bytes | PathLike[Any], *, emulate: bool | NoOther = False, **_no_such_option: NoSuchOption[Never]
 ) -> KernelLibrary: ...
 
 class Variable:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
-from numba.cuda.cudadrv.external_code.cache.disk import DiskEntries
+from numba.cuda.cudadrv.external_code.cache.disk import EMULATOR, DiskEntries
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
@@ -47,6 +47,23 @@ def __dir__() -> list[str]:
     return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
+_MEANINGS = {
+    "answer": "of objects with a link key",
+    "declarations": "names in libraries of C++",
+    "definitions": "what code defines",
+    "guesses": "calls of C++ that it refuses",
+    "headers": "which files a compile read, on this machine",
+    "kernel": "the compiled Python of cache=True",
+    "link": "finished kernels",
+    "mark": "of build_many",
+    "names": "of C++ in compiled code",
+    "not cached": "notes for cache why",
+    "program": "compiled C++",
+    "prototype": "checked types of calls",
+    "source": "what a compile read, on any machine",
+    "survival": "code that links without a crash",
+    "symbols": "what bitcode defines",
+}
 _LEVELS = ("memory", "disk", "image", "remote")
 
 
@@ -59,7 +76,8 @@ class KindInfo:
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.kind}: {number_of(self.entries, 'entry')}, {formatting.size(self.bytes)}"
+        meaning = f" ({_MEANINGS[self.kind]})" if self.kind in _MEANINGS else ""
+        return f"{self.kind}: {number_of(self.entries, 'entry')}, {formatting.size(self.bytes)}{meaning}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +110,8 @@ class KindUsage:
 @dataclass(frozen=True)
 class CacheInfo:
     """The content of the cache on disk, and its settings; the levels behind it, with their addresses; how all levels
-    were used, by this process and earlier ones; and whether its directory can be written. Sizes are in bytes."""
+    were used, by this process and earlier ones; whether its directory can be written; and how much code of the emulator
+    is in it, which is no entry and not limited. Sizes are in bytes."""
 
     directory: str
     enabled: bool
@@ -104,6 +123,7 @@ class CacheInfo:
     levels: tuple[tuple[str, str], ...] = ()
     usage: tuple[KindUsage, ...] = ()
     writable: bool = True
+    emulator_bytes: int = 0
 
     def __str__(self) -> str:
         on = "cannot be used" if not self.writable else "on, verifying each hit" if self.verify else "on"
@@ -112,6 +132,8 @@ class CacheInfo:
         filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         total = f"{number_of(self.entries, 'entry')}, {filled}"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)]) if self.enabled else directory]
+        if self.emulator_bytes:
+            lines.append(f"  besides, code of the emulator: {formatting.size(self.emulator_bytes)}")
         for name, where in self.levels:
             is_missing = name == "image" and not os.path.isdir(where)
             lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
@@ -167,7 +189,8 @@ def info() -> CacheInfo:
         levels.append(("remote", str(settings.remote)))
     state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
     writable = not settings.on_disk or not cache.disk.why_unusable()
-    return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache), writable)
+    emulator = cache.disk.bytes_in(EMULATOR)
+    return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache), writable, emulator)
 
 
 def _usage(store: CacheStore) -> tuple[KindUsage, ...]:

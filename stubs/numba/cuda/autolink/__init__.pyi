@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import (
     Any,
-    Concatenate,
     Literal,
     Protocol,
     SupportsIndex,
@@ -21,10 +20,11 @@ from typing import (
 
 from numba_cuda_autolink import EmulatedKernel, Kernel
 from numpy import dtype, ndarray
-from typing_extensions import Unpack
+from typing_extensions import Never, Unpack
 
 from numba.cuda import CUSource, LinkableCode
 from numba.cuda.core._stubs.arguments import (  # noqa: F401  # options have some of these types
+    NoOther,
     NoSuchOption,
     _Buildable,
     _ComputeCapabilityLike,
@@ -56,7 +56,6 @@ from numba.cuda.core._stubs.autolink import (
     NamedType,
     Names,
     ObjectCode,
-    P,
     Paths,
     PlannedInput,
     PrebuiltFile,
@@ -206,12 +205,8 @@ class DeviceCallable:
     def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> LinkItems: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-@overload
-def device_method(function: Callable[Concatenate[Any, P], Meaning]) -> DeviceMethod[P, Any]: ...
-@overload  # one of several functions
-def device_method(  # type: ignore[overload-cannot-match]
-    function: Callable[..., Meaning],
-) -> DeviceMethod[..., Any]: ...
+# Called with values, and its parameters are types.
+def device_method(function: Callable[..., Meaning]) -> DeviceMethod[..., Any]: ...
 def cxx_type(numba_type: TypeLike, view: ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -236,7 +231,7 @@ def cxx(
     *,
     include_paths: Paths = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
-    options: ProgramOptions | None = None,
+    options: ProgramOptions = ...,
     namespace: str = "",
     host_headers: bool = False,
 ) -> CxxLibrary: ...
@@ -253,7 +248,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: ProgramOptions | None = None,
+        options: ProgramOptions = ...,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: Callback | None = None,
@@ -269,7 +264,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Paths = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: ProgramOptions | None = None,
+        options: ProgramOptions = ...,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: Callback | None = None,
@@ -435,12 +430,22 @@ def build(
 @overload
 def build(
     kernel: _Buildable,
-    signature: _KernelSignature,
+    signature: _KernelSignature | NoOther,
     *,
-    cc: _OptionalComputeCapability | _ListOf[_ComputeCapabilityLike] = None,
-    output: _Output = "cubin",
-    entry_name: str | None = None,
-    **no_such_option: Unpack[JitOptions],
+    cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    output: _Output | NoOther = "cubin",
+    entry_name: str | NoOther | None = None,
+    **_no_such_option: Unpack[JitOptions],
+) -> list[LinkedKernel]: ...
+@overload
+def build(
+    kernel: _Buildable,
+    signature: _KernelSignature | NoOther,
+    *,
+    cc: _OptionalComputeCapability | NoOther = None,
+    output: _Output | NoOther = "cubin",
+    entry_name: str | NoOther | None = None,
+    **_no_such_option: Unpack[JitOptions],
 ) -> LinkedKernel: ...
 
 @dataclass(frozen=True)
@@ -481,13 +486,13 @@ def build_many(  # type: ignore[overload-overlap]  # the last takes what is miss
 def build_many(
     jobs: Iterable[JobLike],
     *,
-    cc: _ComputeCapabilityLike | None = None,
-    executor: Executor | Callable[[], Executor] | None = None,
-    on_error: Literal["raise", "return"] = "raise",
-    progress: bool | Callable[[str, int, int], None] | None = None,
-    time_limit: float | None = None,
-    attempts: int = 1,
-    **no_such_option: NoSuchOption,
+    cc: _ComputeCapabilityLike | NoOther | None = None,
+    executor: Executor | Callable[[], Executor] | NoOther | None = None,
+    on_error: Literal["raise"] | NoOther = "raise",
+    progress: bool | Callable[[str, int, int], None] | NoOther | None = None,
+    time_limit: float | NoOther | None = None,
+    attempts: int | NoOther = 1,
+    **_no_such_option: NoSuchOption[Never],
 ) -> list[LinkedKernel]: ...
 
 class BuildManyError(RuntimeError):

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, overload
+from typing import Any, Literal, TypedDict
 
 from numba_cuda.numba.cuda.decorators import *  # noqa: F403
-from typing_extensions import Unpack
+from typing_extensions import ParamSpec, TypeVar, Unpack
 
-from numba.cuda.core._stubs.arguments import (  # noqa: F401  # the wheel's overloads have NoSuchOption
-    NoSuchOption,
-    _LaunchBounds,
-    _Several,
-    _Signature,
-)
-from numba.cuda.dispatcher import CallableDispatcher, DeviceDispatcher, KernelDispatcher, _AnyDispatcher
+from numba.cuda.core._stubs.arguments import _LaunchBounds, _Several, _Signature
+from numba.cuda.core._stubs.launches import Function, Signature
+from numba.cuda.dispatcher import JitDispatcher
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+_P = ParamSpec("_P", default=[Function])
+_R = TypeVar("_R", default=Function)
+_Given = TypeVar("_Given", bound=str | _Signature | list[Any] | tuple[Any, ...], default=Signature)
+_IsDevice = TypeVar("_IsDevice", Literal[False], Literal[True], bool, default=Literal[False])
 
 class JitOptions(TypedDict, total=False):
     link: _Several | bool  # options of jit(**options) are of the types of all of them
@@ -31,53 +29,11 @@ class JitOptions(TypedDict, total=False):
     shared_memory_carveout: str | int | None
     cache: bool
 
-_Signatures: TypeAlias = str | _Signature | list[Any] | tuple[Any, ...]
-
-# Options that stand in a dict, jit(**options), are no first argument. jedi takes the first overload that fits a text.
-@overload
+# One signature and no overloads: checkers then name what is misspelled, or of another type. Without a function, what is
+# returned has the defaults of the parameters of its type, and is called with one.
 def jit(
-    func_or_sig: _Signatures, /, device: Literal[False] = False, **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], KernelDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    func_or_sig: _Signatures, /, device: Literal[True], **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    func_or_sig: _Signatures, /, device: bool = False, **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    func_or_sig: Callable[_P, _R], /, device: Literal[False] = False, **options: Unpack[JitOptions]
-) -> CallableDispatcher[_P, _R]: ...
-@overload
-def jit(
-    func_or_sig: Callable[_P, _R], /, device: Literal[True], **options: Unpack[JitOptions]
-) -> DeviceDispatcher[_P, _R]: ...
-@overload
-def jit(
-    func_or_sig: Callable[_P, _R], /, device: bool = False, **options: Unpack[JitOptions]
-) -> _AnyDispatcher[_P, _R]: ...
-@overload
-def jit(
-    *, device: Literal[False] = False, **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], CallableDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    *, device: Literal[True], **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    *, device: bool = False, **options: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    func_or_sig: _Signatures, /, device: bool = False, **no_such_option: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
-@overload
-def jit(
-    *, device: bool = False, **no_such_option: Unpack[JitOptions]
-) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
+    func_or_sig: Callable[_P, _R] | _Given = ..., /, device: _IsDevice = ..., **options: Unpack[JitOptions]
+) -> JitDispatcher[_P, _R, _Given, _IsDevice]: ...
 
 # It may be given hooks.
 class _DeclaredFunction:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from collections.abc import Callable
-from typing import Any, Generic, SupportsIndex, TextIO, overload
+from typing import Any, Generic, Literal, SupportsIndex, TextIO, overload
 
 from numba_cuda.numba.cuda.dispatcher import *  # noqa: F403
 from typing_extensions import ParamSpec, Self, TypeVar, deprecated
@@ -10,10 +10,12 @@ from numba.cuda.core._stubs.launches import (
     AnyConfiguration,
     CalledByKernelsAlone,
     ConfigurationLike,
-    NotLaunched,
+    Function,
+    LaunchNeedsGridAndBlock,
+    NoConfiguration,
+    Signature,
     Size,
     StreamLike,
-    TooMany,
     _LaunchedInBrackets,
 )
 
@@ -52,7 +54,7 @@ class CUDADispatcher(_LaunchedInBrackets, Generic[_P, _R]):
         """Return the launch with a grid, a block, and a stream and bytes of shared memory if they are given."""
 
     @overload
-    def __getitem__(self, configuration: TooMany) -> NotLaunched: ...
+    def __getitem__(self, configuration: NoConfiguration) -> LaunchNeedsGridAndBlock: ...
     @overload
     def __getitem__(self, configuration: AnyConfiguration) -> _LaunchConfiguration[_P]: ...
     def configure(
@@ -115,22 +117,6 @@ class _MayBeKernel(Generic[_P]):
     @deprecated("kernel[grid, block](...) launches a kernel. What kernels call has device=True")
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None: ...
 
-class _OfNoFunction: ...
-
-# The first overload is for functions of which a type checker does not know what they return.
-class _Call:
-    @overload
-    def __get__(self, dispatcher: CallableDispatcher[_P, _OfNoFunction], owner: Any) -> Callable[_P, Any]: ...
-    @overload
-    def __get__(self, dispatcher: CallableDispatcher[_P, None], owner: Any) -> _MayBeKernel[_P]: ...
-    @overload
-    def __get__(self, dispatcher: CallableDispatcher[_P, _R], owner: Any) -> Callable[_P, _R]: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # pyright then takes what has it for a function
-
-# Without a signature, a function that other kernels call, too: one that returns nothing may be a kernel.
-class CallableDispatcher(CUDADispatcher[_P, _R]):
-    __call__: _Call  # type: ignore[assignment]
-
 class _AnyDispatcher(CUDADispatcher[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...  # type: ignore[override]
 
@@ -138,5 +124,40 @@ class DeviceDispatcher(_AnyDispatcher[_P, _R]):
     def __getitem__(self, configuration: CalledByKernelsAlone) -> Any: ...  # type: ignore[override]
     def configure(self, _: CalledByKernelsAlone, /, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[override]
     def forall(self, _: CalledByKernelsAlone, /, *args: Any, **kwargs: Any) -> Any: ...  # type: ignore[override]
+
+# What jit returns. Without a function, it is called with one. With a function, and neither a signature nor device=True,
+# it is a kernel or a function that kernels call: one that returns nothing may be a kernel.
+_Q = ParamSpec("_Q", default=[Function])
+_S = TypeVar("_S", default=Function)
+_Given = TypeVar("_Given", default=Signature)
+_IsDevice = TypeVar("_IsDevice", default=Literal[False])
+
+class _Call:
+    @overload
+    def __get__(
+        self, dispatcher: JitDispatcher[[Function], Function, Signature, Literal[False]], owner: Any
+    ) -> Callable[[Callable[_P, _R]], JitDispatcher[_P, _R]]: ...
+    @overload
+    def __get__(
+        self, dispatcher: JitDispatcher[[Function], Function, _Given, Literal[False]], owner: Any
+    ) -> Callable[[Callable[_P, _R]], KernelDispatcher[_P, _R]]: ...
+    @overload
+    def __get__(
+        self, dispatcher: JitDispatcher[[Function], Function, _Given, Literal[True]], owner: Any
+    ) -> Callable[[Callable[_P, _R]], DeviceDispatcher[_P, _R]]: ...
+    @overload
+    def __get__(
+        self, dispatcher: JitDispatcher[[Function], Function, _Given, bool], owner: Any
+    ) -> Callable[[Callable[_P, _R]], _AnyDispatcher[_P, _R]]: ...
+    @overload
+    def __get__(
+        self, dispatcher: JitDispatcher[_P, None, Signature, Literal[False]], owner: Any
+    ) -> _MayBeKernel[_P]: ...
+    @overload
+    def __get__(self, dispatcher: JitDispatcher[_P, _R, _Given, _IsDevice], owner: Any) -> Callable[_P, _R]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...  # pyright then takes what has it for a function
+
+class JitDispatcher(CUDADispatcher[_Q, _S], Generic[_Q, _S, _Given, _IsDevice]):
+    __call__: _Call  # type: ignore[assignment]
 
 def __getattr__(name: str) -> Any: ...

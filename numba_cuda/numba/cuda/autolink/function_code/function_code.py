@@ -168,9 +168,6 @@ class FunctionCode:
         if error.missing:
             begin = "" if os.path.isabs(error.missing) else f"\n  where relative paths begin: {os.getcwd()}"
             details += f"{begin}\n  what to do: {find_elsewhere(error.missing)}"
-        elif len(error.unknown) == 1:  # of a str that is taken for a list
-            details = details.partition("\n  what to do: ")[0]
-            details += "\n  what to do: pass a list of paths, link=['...'], not one str"
         if declared := find_bringing(self.symbols, is_wrong):
             return LinkError(with_declaration(f"link= of declare_device({declared!r}): {details}", declared))
         return LinkError(with_definition(f"link= of {kernel}: {details}", self.calls.defined_at))

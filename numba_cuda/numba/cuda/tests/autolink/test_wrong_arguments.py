@@ -12,7 +12,6 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
 
 import numba_cuda_autolink
 from numba_cuda_autolink.short_tracebacks import VARIABLE
@@ -101,11 +100,14 @@ WRONG = [
         ValueError,
         "'void(int)' is not a signature: int is a type of",
     ),
-    (
-        lambda: build(cuda.jit(link="a.cu")(kernel.py_func)),
-        LinkError,
-        "link= of kernel 'kernel': Don't know how to link file",
-    ),
+    (lambda: cuda.jit(link="a.cu"), TypeError, "link= of cuda.jit takes a list, such as ['code.cu']"),
+    (lambda: cuda.jit(fastmath="no"), TypeError, "fastmath= of cuda.jit takes True or False"),
+    (lambda: cuda.jit(max_registers="64"), TypeError, "max_registers= of cuda.jit takes an int"),
+    (lambda: cuda.jit(kernel.py_func, lineinfo="no"), TypeError, "lineinfo= of cuda.jit takes True or False"),
+    (lambda: cuda.jit("void(int32)", inline="alway"), TypeError, "inline= of cuda.jit takes 'always', 'never' or"),
+    (lambda: cuda.jit(launch_bounds="128"), TypeError, "launch_bounds= of cuda.jit takes an integer, or a tuple"),
+    (lambda: cuda.jit(launch_bounds=(128, "2")), TypeError, "launch_bounds= of cuda.jit takes an integer, or a tuple"),
+    (lambda: build(kernel.py_func, max_registers="64"), TypeError, "max_registers= of cuda.jit takes an int"),
     (
         lambda: autolink.cxx("", host_headers="yes"),
         TypeError,

@@ -57,6 +57,7 @@ class CacheInfo:
     @property
     def usage(self) -> tuple[KindUsage, ...]: ...
     writable: bool = True
+    emulator_bytes: int = 0
 
 class StoredEntry:
     path: str

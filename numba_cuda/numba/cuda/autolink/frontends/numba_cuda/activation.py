@@ -59,8 +59,15 @@ _kernel_caches: list[Callable[[Any, Any], Any]] = []
 
 @_in_place_of("numba.cuda:jit")
 def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
-    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given. Note the functions that
-    cannot be compiled as they are decorated, where a file is listed."""
+    """Refuse options of wrong types. Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is
+    given. Note the functions that cannot be compiled as they are decorated, where a file is listed."""
+    from .jit_options import wrong_option
+
+    if (wrong := wrong_option(options)) is not None:
+        from numba_cuda_autolink.errors import at_call
+
+        with short_traceback():
+            raise TypeError(at_call(wrong))
     uncompiled = current_state().uncompiled
     if func_or_sig is not None and (uncompiled is None or inspect.isfunction(func_or_sig)):
         return original(func_or_sig, *args, **options)

@@ -105,9 +105,6 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     targetoptions["link"] = list(targetoptions.get("link") or ())
     if (message := unknown_option(_OF_BUILD, targetoptions, "cc", "output", "entry_name")) is not None:
         raise TypeError(message)
-    registers = targetoptions.get("max_registers")
-    if registers is not None and not isinstance(registers, int):
-        raise TypeError(f"max_registers must be an integer, not {registers!r}")
     return kernel, targetoptions
 
 

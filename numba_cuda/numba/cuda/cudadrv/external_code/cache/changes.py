@@ -19,7 +19,7 @@ COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compi
 _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "entry_name", FRONT_END, DAMAGED)
 # What is told if nothing else changed: the file that contains the kernel, and how its programs were compiled.
 OWN_FILE = "file of the kernel"
-COMPILED = ("working directory", "program", "at")
+COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
@@ -153,10 +153,13 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         if not (subject in subjects[0] and subject in subjects[1]):
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
-        found.append(_in_words(subject, label, before, after, *values))
+        if label != "calls":
+            found.append(_in_words(subject, label, before, after, *values))
     if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
         found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
+    calls = [(key, old.get(key), new.get(key)) for key in changed if key[1] == "calls"]
+    found = found or [_in_words(*key, before, after, *values) for key, *values in calls]  # follow from the others
     found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
     return list(dict.fromkeys(found)) or [_rest(before, after)]
 
@@ -170,6 +173,10 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
         elif old.get((subject, "program")) != new[subject, "program"]:
             if moved := _moved_files(old, new):
                 found += moved
+                continue
+            packages = [each.get((subject, "packages"), "") for each in (old, new)]
+            if packages[0] != packages[1] and all(packages):
+                found.append(f"another Python environment: {' -> '.join(packages)}")
                 continue
             folders = [each.get((subject, "working directory"), "") for each in (old, new)]
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
@@ -197,7 +204,8 @@ def _rest(before: StoredEntry, after: StoredEntry) -> str:
 def _in_words(
     subject: str, label: str, before: StoredEntry, after: StoredEntry, old: str | None, new: str | None
 ) -> str:
-    if label == "source" and after.kind == "program" and not fact(after, "path"):
+    is_known_text = bool(fact(after, "path")) or after.base == before.digest
+    if label == "source" and after.kind == "program" and not is_known_text:
         return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
     if label in _CONTENT:
         return f"{subject or label} changed{_changed_lines(f'{label} {subject}', before, after)}"

@@ -41,6 +41,7 @@ _MOST_SAVED = 100  # files in one of these; one of more than so many bytes count
 _MOST_SAVED_BYTES = 1 << 20
 _LARGEST_READ_ONLY = 1 << 30  # bytes of one entry
 _LONGEST_WRITE = 3600.0  # seconds; a temporary file that is older was left by a killed process
+_LONGEST_RUN = 90 * 24 * 3600.0  # seconds; without its file, a kernel is compared with its latest build
 
 
 class DiskEntries:
@@ -150,6 +151,10 @@ class DiskEntries:
             if (path := self.path(digest)) is not None:
                 return describe(path)
         return None
+
+    def bytes_in(self, folder: str) -> int:
+        """Return how much is in the files of a *folder* of its directory, such as `EMULATOR`."""
+        return sum(each.stat(follow_symlinks=False).st_size for each in _files_in(os.path.join(self._root, folder)))
 
     def has_more_than(self, count: int) -> bool:
         """Whether there are more than *count* entries; at most so many are looked at, and none is read."""
@@ -267,6 +272,7 @@ class DiskEntries:
                     removed += 1
             total -= status.st_size
         remove_abandoned(os.path.join(self._root, _TEMPORARY))
+        remove_abandoned(os.path.join(self._root, RUNS), age=_LONGEST_RUN)
         return removed
 
     def _folders(self, path: str) -> tuple[str, str, str]:
@@ -323,11 +329,12 @@ def _path(directory: str, digest: bytes) -> str:
     return os.path.join(directory, ENTRIES, name[:2], name[2:])
 
 
-def remove_abandoned(folder: str, prefix: str = "") -> None:
-    """Remove the temporary files in *folder* that killed processes left, whose names begin with *prefix*."""
+def remove_abandoned(folder: str, prefix: str = "", age: float = _LONGEST_WRITE) -> None:
+    """Remove the files in *folder* whose names begin with *prefix*, and that were written more than *age* seconds ago:
+    by default those that killed processes left."""
     for file in _files_in(folder):
         with contextlib.suppress(OSError):
-            if file.name.startswith(prefix) and _time_of(file) < time.time() - _LONGEST_WRITE:
+            if file.name.startswith(prefix) and _time_of(file) < time.time() - age:
                 os.unlink(file.path)
 
 

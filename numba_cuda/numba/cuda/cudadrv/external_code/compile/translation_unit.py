@@ -8,6 +8,7 @@ import functools
 import hashlib
 import os
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -236,6 +237,7 @@ class UnitKeys:
             *((subject, option, repr(value)) for option, value in options if value is not False),
             (subject, "headers", _short_digest(packaged)),
             (subject, "working directory", self._folder),
+            (subject, "packages", sys.prefix),
             (subject, "program", compiled),
             ("", "NVRTC", nvrtc_build()),
             ("", "cuda.core", cuda.core.__version__),

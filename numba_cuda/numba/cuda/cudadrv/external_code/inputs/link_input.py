@@ -50,7 +50,6 @@ class LinkInputError(PrintableError, ValueError):
     __module__ = "numba.cuda.autolink"  # as tracebacks show it
 
     missing = ""  # the path that was given, of a file that is not there
-    unknown = ""  # the path that was given, of a file of an unknown kind
 
     @classmethod
     def missing_file(cls, path: str, given: str) -> LinkInputError:
@@ -62,11 +61,9 @@ class LinkInputError(PrintableError, ValueError):
     def unknown_file(cls, path: str, suffix: str) -> LinkInputError:
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
-        error = cls(
+        return cls(
             f"Don't know how to link {what}: {path!r}\n  known: {known}\n  what to do: name a file of a known kind"
         )
-        error.unknown = path
-        return error
 
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:

@@ -38,6 +38,12 @@ def test_arguments_of_cache_clear_are_not_taken_for_a_folder(said):
     assert "what to do: cache clear removes all, and takes no names; cache prune SIZE keeps" in output.err
 
 
+def test_another_action_of_the_cache_is_answered_with_those_that_list(said):
+    code, output = said("cache", "list")
+    assert code == 2
+    assert "what to do: cache why lists what was built, cache info how much there is of each kind" in output.err
+
+
 def test_the_cache_commands_say_what_they_find(said, tmp_path, monkeypatch):
     from numba.cuda.cudadrv.external_code.cache.store import reset_store
 

@@ -16,6 +16,7 @@ import sys
 import sysconfig
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.metadata import version as version_of
+from typing import NamedTuple
 
 import pytest
 from numba.cuda import autolink
@@ -24,20 +25,45 @@ from packaging.requirements import Requirement
 from repository import PROJECT
 
 import _numba_cuda_autolink_command
-from numba_cuda_autolink import command_entry, failed_imports, installed_packages, pip_commands
-from numba_cuda_autolink.commands import doctor_command, doctor_trials
+from numba_cuda_autolink import command_entry, failed_imports, installed_packages, package_versions, pip_commands
+from numba_cuda_autolink.commands import (
+    doctor_command,
+    doctor_findings,
+    doctor_trials,
+    installation,
+    toolkit_faults,
+    trial_runs,
+)
 from numba_cuda_autolink.commands.main_command import main
 from numba_cuda_autolink.import_hook import Finder
 from numba_cuda_autolink.installed_packages import damaged_files
-from numba_cuda_autolink.library_files import find_damaged
-from numba_cuda_autolink.package_versions import package_versions
+from numba_cuda_autolink.library_files import find_damaged, find_fault
 from numba_cuda_autolink.settings import wrong_settings
 
 ROWS = struct.pack("<HHHH", 56, 1, 64, 1)  # of the two tables of an ELF file, which begin at 64 and at 200
 WHOLE = (b"\x7fELF\x02\x01" + struct.pack("<26xQQ6x", 64, 70) + ROWS + bytes(72)).decode()
+BITCODE = b"BC\xc0\xde" + struct.pack("<II", 0x1435, 1) + b"LLVM"  # with one block of one word
 INSTALL = "pip install 'numba-cuda-autolink[cu"
-NO_TRIALS = doctor_command.Trials({}, {})
+NO_TRIALS = trial_runs.Trials({}, {})
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
+
+
+def find(versions, trials, *checked):
+    """Return what the doctor finds with packages of these *versions* and the files of *checked* ones."""
+    return doctor_findings.find(installation.read_installation(versions, checked), trials)
+
+
+class Told(NamedTuple):
+    what: str
+    fix: str
+
+
+def conflicts(*given):
+    return [Told(each.what, each.fix) for each in find(*given).conflicts]
+
+
+def remarks(*given):
+    return [Told(each.what, each.fix) for each in find(*given).remarks]
 
 
 def have_packages(monkeypatch, versions):
@@ -76,10 +102,10 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
         ({"numba-cuda": "not installed"}, "numba-cuda is not installed", INSTALL),
     ],
 )
-def test_the_doctor_knows_conflicts(installed, what, fix):
-    found = [
-        conflict for conflict in doctor_command.conflicts({**GOOD, **installed}, NO_TRIALS) if what in conflict.what
-    ]
+def test_the_doctor_knows_conflicts(installed, what, fix, monkeypatch):
+    known = installed_packages.version_of
+    monkeypatch.setattr(installed_packages, "version_of", lambda name: installed.get(name) or known(name))
+    found = [each for each in conflicts({**GOOD, **installed}, NO_TRIALS) if what in each.what]
     assert len(found) == 1
     assert fix in found[0].fix
 
@@ -94,16 +120,16 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
         "cudart headers": [12, 9],
         "cccl headers": [13, 2],
     }
-    trials = doctor_command.Trials({f"version {name}": version for name, version in versions.items()}, {})
-    monkeypatch.setattr(doctor_command, "version_of", lambda name: "13.0.88")
+    trials = trial_runs.Trials({f"version {name}": version for name, version in versions.items()}, {})
+    monkeypatch.setattr(toolkit_faults, "version_of", lambda name: "13.0.88")
     have_packages(monkeypatch, {"nvidia-nvjitlink": "13.0.88"})
-    fixes = {conflict.fix for conflict in doctor_command.conflicts(GOOD, trials)}
+    fixes = {conflict.fix for conflict in conflicts(GOOD, trials)}
     assert {
         "pip install 'nvidia-nvjitlink==13.2.*'",
         "update the driver, or: pip uninstall -y nvidia-nvjitlink && pip install 'numba-cuda-autolink[cu12]'",
     } <= fixes
-    assert any(each.what.startswith("NUMBA_CUDA_AUTOLINK=0 ") for each in doctor_command.remarks(GOOD, trials))
-    found = [conflict.what for conflict in doctor_command.conflicts(GOOD, trials)]
+    assert any(each.what.startswith("NUMBA_CUDA_AUTOLINK=0 ") for each in remarks(GOOD, trials))
+    found = [conflict.what for conflict in conflicts(GOOD, trials)]
     assert not any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
     assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
@@ -127,7 +153,7 @@ def test_the_doctor_knows_variables_and_versions(monkeypatch):
 )
 def test_the_doctor_names_wrong_settings(name, value, what, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK" + name, value)
-    assert [each.fix for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith(what)] in (
+    assert [each.fix for each in conflicts(GOOD, NO_TRIALS) if each.what.startswith(what)] in (
         [f"correct the value, or: unset NUMBA_CUDA_AUTOLINK{name}"],
         [f"correct the name, or: unset NUMBA_CUDA_AUTOLINK{name}"],
     )
@@ -177,15 +203,17 @@ def installed(tmp_path, monkeypatch):
         lines = []
         for file, text in files.items():
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / file).write_text(text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
-            lines.append(f"{file},sha256={digest},{len(text)}")
+            content = text if isinstance(text, bytes) else text.encode()
+            (tmp_path / file).write_bytes(content)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+            lines.append(f"{file},sha256={digest},{len(content)}")
         (folder / "RECORD").write_text("\n".join(lines))
         monkeypatch.syspath_prepend(tmp_path)
         installed_packages.version_of.cache_clear()
         return tmp_path
 
-    return install
+    yield install
+    package_versions.version_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -196,10 +224,9 @@ def installed(tmp_path, monkeypatch):
         (lambda file: file.write_text("abcx"), "include/code.h has other content"),
     ],
 )
-def test_the_doctor_names_damaged_files(installed, damage, what, monkeypatch):
-    monkeypatch.setattr(doctor_command, "toolkit_packages", lambda: ["nvidia-soup"])
+def test_the_doctor_names_damaged_files(installed, damage, what):
     damage(installed("nvidia-soup", **{"include/code.h": "abcd", "include/other.h": "x"}) / "include" / "code.h")
-    found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if each.what.startswith("nvidia-soup")]
+    found = conflicts(GOOD, NO_TRIALS, "nvidia-soup")
     fix = "pip install --force-reinstall --no-deps 'nvidia-soup==1.0'"
     assert found == [(f"nvidia-soup 1.0 is not as it was installed: {what}", fix)]
 
@@ -244,7 +271,7 @@ def test_what_no_kernel_needs_may_be_removed(installed):
 
 def test_what_no_kernel_needs_of_the_toolkit_may_be_removed(installed):
     removed = ("bin/ptxas", "lib/libsoup_static.a", "lib/libsoup.alt.so.13", "lib/cmake/soup.cmake")
-    files = dict.fromkeys((*removed, "lib/libsoup.bc"), "x") | {"lib/libsoup.so.13": WHOLE}
+    files = dict.fromkeys(removed, "x") | {"lib/libsoup.bc": BITCODE, "lib/libsoup.so.13": WHOLE}
     folder = installed("nvidia-soup", **files)
     for name in removed:
         (folder / name).unlink()
@@ -278,8 +305,7 @@ def test_a_trial_that_does_not_end_is_stopped(tmp_path, monkeypatch, capsys):
         "pathfinder.load_nvidia_dynamic_lib = wait\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(doctor_command, "_LIMIT", 5)
-    monkeypatch.setattr(doctor_command, "_damage", lambda packages, compared: [])
+    monkeypatch.setattr(trial_runs, "_LIMIT", 5)
     assert main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert "  loading nvrtc did not end: it took longer than 5 s\n" in text
@@ -304,12 +330,12 @@ def test_a_trial_that_ends_python_is_named(tmp_path, monkeypatch, capsys):
 
 
 def test_a_kernel_that_cannot_be_built_is_a_conflict():
-    trials = doctor_command.Trials({"build": "LinkError: it does not link\n  at: there"}, {})
-    found = list(doctor_command.conflicts(GOOD, trials))
+    trials = trial_runs.Trials({"build": "LinkError: it does not link\n  at: there"}, {})
+    found = list(conflicts(GOOD, trials))
     assert found[-1].what == "a small kernel cannot be built: LinkError: it does not link"
     assert found[-1].fix.startswith("pip install 'numba-cuda-autolink[cu")
     trials.results["build"] += "\n  what to do: unset CUDA_HOME"
-    assert [*doctor_command.conflicts(GOOD, trials)][-1].fix == "unset CUDA_HOME"
+    assert [*conflicts(GOOD, trials)][-1].fix == "unset CUDA_HOME"
 
 
 # Each of them is broken, or a part of it is missing.
@@ -347,10 +373,10 @@ def test_the_doctor_names_what_is_broken(command, name):
     done = command(name, code, "doctor", "--json")
     assert (done.returncode, done.stderr) == (1, "")
     found = json.loads(done.stdout)
-    hidden, failed = found["conflicts"]
+    (hidden,) = found["conflicts"]
     assert hidden["what"].endswith(f"/{name}/__init__.py hides the installed package {name!r}")
-    assert failed["what"].startswith(conflict)
-    assert [hidden["fix"], failed["fix"]] == ["rename it, or move it away", "first what is listed above"]
+    assert hidden["fix"] == "rename it, or move it away"
+    assert hidden["consequences"][0].startswith(conflict)
     assert found["packages"]["numba-cuda"] == version_of("numba-cuda")
     assert found["numba_cuda"]["import"].startswith("failed at ")
 
@@ -358,8 +384,8 @@ def test_the_doctor_names_what_is_broken(command, name):
 def test_the_doctor_prints_text_where_numba_cuda_cannot_be_imported(command, tmp_path):
     done = command("numpy", BROKEN["numpy"][0], "doctor")
     assert done.returncode == 1
-    assert done.stdout.startswith(f"2 conflicts\n  {tmp_path}/numpy/__init__.py hides the installed package 'numpy'\n")
-    assert "\n  numpy cannot be imported: AttributeError: row_stack is gone\n" in done.stdout
+    assert done.stdout.startswith(f"1 conflict\n  {tmp_path}/numpy/__init__.py hides the installed package 'numpy'\n")
+    assert "\n    consequence: numpy cannot be imported: AttributeError: row_stack is gone\n" in done.stdout
 
 
 def test_other_commands_point_to_the_doctor(command):
@@ -394,8 +420,8 @@ def test_a_missing_package_is_one_line_and_a_conflict(command, tmp_path, monkeyp
     assert done.stderr == (
         f"numba-cuda-autolink: No module named '{package}'\n  what to do: numba-cuda-autolink doctor\n"
     )
-    known = doctor_command.version_of
-    monkeypatch.setattr(doctor_command, "version_of", lambda name: "not installed" if name == package else known(name))
+    known = installation.version_of
+    monkeypatch.setattr(installation, "version_of", lambda name: "not installed" if name == package else known(name))
     assert main(["doctor"]) == 1
     assert f"  {package} is not installed\n    fix: pip install 'numba-cuda-autolink[cu" in capsys.readouterr().out
 
@@ -418,16 +444,18 @@ def test_a_library_that_is_not_whole_is_damaged_in_any_package(installed, damage
     assert list(damaged_files("soup")) == []
 
 
-def test_after_a_trial_failed_the_content_of_all_packages_is_compared(installed, monkeypatch):
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
+def test_an_edited_file_is_a_conflict_if_a_trial_fails_that_needs_its_package(installed, monkeypatch):
+    monkeypatch.setattr(installation, "required_packages", lambda *first: [*first, "soup"])
     (installed("soup", **{"soup.py": "abcd"}) / "soup.py").write_text("abce")
-    what = "soup 1.0 is not as it was installed: soup.py has other content"
-    conflicts, remarks = doctor_command.conflicts(GOOD, NO_TRIALS), doctor_command.remarks(GOOD, NO_TRIALS)
-    assert (what in {each.what for each in conflicts}, what in {each.what for each in remarks}) == (False, True)
-    ended = doctor_command.Trials({}, {"import numba": doctor_command.End("SIGBUS")})
-    found = [*doctor_command.conflicts(GOOD, ended)]
-    assert what in {each.what for each in found} - {each.what for each in doctor_command.remarks(GOOD, ended)}
-    assert found[-1] == ("importing numba ended Python: SIGBUS", "first what is listed above")
+    told = "soup 1.0 is not as it was installed: soup.py has other content"
+    assert told not in {each.what for each in conflicts(GOOD, NO_TRIALS, "soup")}
+    assert told in {each.what for each in remarks(GOOD, NO_TRIALS, "soup")}
+    ended = trial_runs.Trials({}, {"import numba": trial_runs.End("SIGBUS")})
+    found = find(GOOD, ended, "soup")
+    assert {each.what: each.consequences for each in found.conflicts}[told] == ("importing numba ended Python: SIGBUS",)
+    assert told not in {each.what for each in found.remarks}
+    missing = trial_runs.Trials({"library nvrtc": "not found", "build": "LinkError: no NVRTC"}, {})
+    assert told in {each.what for each in find(GOOD, missing, "soup").remarks}  # for what another fault explains
 
 
 def test_an_import_that_ends_python_leads_to_its_package(tmp_path, monkeypatch, capsys):
@@ -454,7 +482,7 @@ def test_files_of_this_project_are_compared(installed):
 
 
 def test_metadata_of_this_project_that_are_missing_are_named():
-    found = [*doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "not installed"}, NO_TRIALS)]
+    found = [*conflicts({**GOOD, "numba-cuda-autolink": "not installed"}, NO_TRIALS)]
     assert found[0].what.startswith("the metadata of numba-cuda-autolink are missing: ")
 
 
@@ -475,6 +503,8 @@ def test_without_a_record_pip_cannot_remove_a_package(installed):
         ("12", "cuda_nvrtc/lib/libnvrtc.so.12"),
         ("12", "nvjitlink/lib/libnvJitLink.so.12"),
         ("12", "cuda_nvcc/nvvm/lib64/libnvvm.so.4"),
+        ("13", "cu13/nvvm/libdevice/libdevice.10.bc"),
+        ("12", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc"),
     ],
 )
 def test_a_truncated_library_is_an_error_of_the_import(tmp_path, monkeypatch, cuda, file):
@@ -482,39 +512,105 @@ def test_a_truncated_library_is_an_error_of_the_import(tmp_path, monkeypatch, cu
     path = tmp_path / "nvidia" / file
     path.parent.mkdir(parents=True)
     (tmp_path / "nvidia" / "__init__.py").touch()  # as the packages for CUDA 12 have it, which would be found first
-    path.write_bytes(WHOLE.encode()[:100])
+    path.write_bytes(BITCODE[:14] if path.suffix == ".bc" else WHOLE.encode()[:100])
+    fault = f"is truncated: it has {'14 of 16' if path.suffix == '.bc' else '100 of 134'} bytes"
     monkeypatch.syspath_prepend(tmp_path)
-    assert find_damaged(cuda) == (str(path), "is truncated: it has 100 of 134 bytes")
+    assert find_damaged(cuda) == (str(path), fault)
     assert find_damaged("14") is None
     if version_of("cuda-bindings").partition(".")[0] != cuda:
         return  # nothing of that CUDA is imported here
     run = [sys.executable, "-W", "ignore", "-c", "import numba.cuda.autolink"]
     done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert done.returncode == 1
-    assert f"ImportError: {path} is truncated: it has 100 of 134 bytes\n  what to do: " in done.stderr
+    assert f"ImportError: {path} {fault}\n  what to do: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (BITCODE, ""),
+        (BITCODE[:14], "is truncated: it has 14 of 16 bytes"),
+        (BITCODE[:10], "is truncated: it has 10 of 12 bytes"),
+        (BITCODE[:4], "is truncated: it has 4 of 12 bytes"),
+        (b"\xde\xc0\x17\x0b" + BITCODE, ""),  # in a wrapper
+        (b"", "is empty"),
+        (b"soup", "is not a library"),
+    ],
+)
+def test_bitcode_that_is_not_whole_is_damaged(tmp_path, content, fault):
+    """With it a build would end in SIGABRT."""
+    (file := tmp_path / "libdevice.10.bc").write_bytes(content)
+    assert find_fault(str(file)) == fault
+
+
+def test_the_doctor_names_libdevice_outside_of_packages():
+    state = "cannot be loaded: /opt/libdevice.10.bc is truncated: it has 14 of 16 bytes"
+    trials = trial_runs.Trials({"libdevice": state}, {"build": trial_runs.End("SIGABRT")})
+    assert trials.parts()["libdevice"] == state
+    (found,) = find(GOOD, trials).conflicts
+    assert (found.what, found.consequences) == (
+        f"libdevice {state}",
+        ("building a small kernel ended Python: SIGABRT",),
+    )
+    lines, _ = trial_runs.run_process(["libdevice"], None)
+    assert os.path.isabs(json.loads(lines[-1])[1])
+
+
+def test_faults_that_have_nothing_to_do_with_each_other_are_apart(installed):
+    (installed("soup", **{"soup.py": "x"}) / "soup.py").unlink()
+    trials = trial_runs.Trials({"library nvrtc": "not found", "build": "LinkError: no NVRTC"}, {})
+    first, second = find(GOOD, trials, "soup").conflicts
+    assert (first.what, first.consequences) == (
+        "NVRTC was not found",
+        ("a small kernel cannot be built: LinkError: no NVRTC",),
+    )
+    assert (second.what, second.consequences) == ("soup 1.0 is not as it was installed: soup.py is missing", ())
+    trials.results.update({"library nvrtc": "/lib/libnvrtc.so", "build": "LinkError: soup"})
+    assert {each.what: each.consequences for each in find(GOOD, trials, "soup").conflicts} == {
+        second.what: (),
+        "a small kernel cannot be built: LinkError: soup": (),
+    }
+
+
+def test_what_a_damaged_library_prevents_is_a_consequence(installed):
+    (installed("nvidia-soup", **{"lib/libnvrtc.so.13": WHOLE}) / "lib" / "libnvrtc.so.13").unlink()
+    trials = trial_runs.Trials({"library nvrtc": "not found", "build": "LinkError: no NVRTC"}, {})
+    (found,) = find(GOOD, trials, "nvidia-soup").conflicts
+    assert found.what.endswith("lib/libnvrtc.so.13 is missing")
+    assert found.consequences == ("NVRTC was not found", "a small kernel cannot be built: LinkError: no NVRTC")
+
+
+@pytest.mark.parametrize("line", ["Version:", "Version: ", "Version:\t"])
+def test_metadata_with_an_empty_version_are_damage(installed, line):
+    text = f"Metadata-Version: 2.1\nName: soup\n{line}\nSummary: hot\n"
+    installed("soup", **{"soup-1.0.dist-info/METADATA": text})
+    installed_packages.version_of.cache_clear()
+    assert installed_packages.version_of("soup") == "1.0"
+    assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
+    assert list(damaged_files("soup")) == ["soup-1.0.dist-info/METADATA has no version"]
 
 
 def test_files_that_hide_packages_are_named(tmp_path, monkeypatch):
     for name in ("cuda", "numba_cuda", "test"):
         (tmp_path / f"{name}.py").write_text("")
     monkeypatch.chdir(tmp_path)
-    found = [each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS)]
+    found = [each.what for each in conflicts(GOOD, NO_TRIALS)]
     assert found == [f"{tmp_path}/{name}.py hides the installed package '{name}'" for name in ("cuda", "numba_cuda")]
 
 
 def test_a_file_next_to_a_package_that_hides_it_is_named(installed, monkeypatch):
-    monkeypatch.setattr(doctor_command, "_required_packages", lambda: ["soup", "bowl"])
+    monkeypatch.setattr(installation, "_required_packages", lambda: ["soup", "bowl"])
     folder = installed("soup", **{"soup/part/code.py": "x"})
     installed("bowl", **{"bowl.py": "x"})
-    assert list(doctor_command._hidden_packages(NO_TRIALS)) == []
+    assert installation.read_installation(GOOD, ()).hiding == {}
     (folder / "soup.py").write_text("")
     importlib.invalidate_caches()
-    what = f"{folder}/soup.py hides the installed package 'soup'"
-    assert list(doctor_command._hidden_packages(NO_TRIALS)) == [(what, "rename it, or move it away")]
+    told = f"{folder}/soup.py hides the installed package 'soup'", "rename it, or move it away"
+    assert told in conflicts(GOOD, NO_TRIALS)
     (folder / "soup.py").unlink()
     (folder / "soup" / "__init__.py").write_text("")  # its modules are found all the same
     importlib.invalidate_caches()
-    assert list(doctor_command._hidden_packages(NO_TRIALS)) == []
+    assert installation.read_installation(GOOD, ()).hiding == {}
 
 
 def test_older_metadata_of_a_package_are_named(installed, monkeypatch):
@@ -525,7 +621,7 @@ def test_older_metadata_of_a_package_are_named(installed, monkeypatch):
         (older / "METADATA").write_text(f"Metadata-Version: 2.1\nName: soup\nVersion: {version}\n")
     importlib.invalidate_caches()
     assert installed_packages.version_of("soup") == "1.0"
-    found = [each.fix for each in doctor_command.remarks(GOOD, NO_TRIALS) if each.what.startswith("soup 1.0 is ins")]
+    found = [each.fix for each in remarks(GOOD, NO_TRIALS) if each.what.startswith("soup 1.0 is ins")]
     assert found == [f"rm -r {folder}/soup-0.10.dist-info", f"rm -r {folder}/soup-0.9.dist-info"]
 
 
@@ -585,18 +681,19 @@ def test_a_variable_with_which_no_kernel_can_be_built_is_named(monkeypatch, caps
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "  with NUMBA_FORCE_CUDA_CC a small kernel cannot be built, and without it it can"
-    assert lines[2] == "    fix: correct it, or: unset NUMBA_FORCE_CUDA_CC"
+    assert lines[2].startswith("    consequence: a small kernel cannot be built: ")
+    assert lines[3] == "    fix: correct it, or: unset NUMBA_FORCE_CUDA_CC"
 
 
 def test_libraries_of_two_toolkits_are_conflicts_or_remarks(monkeypatch):
     results = {"version nvrtc": [12, 9], "version nvJitLink": [13, 5], "headers cccl": "/opt/cuda/include"}
-    trials = doctor_command.Trials(results | {"version cccl headers": [13, 0]}, {})
-    monkeypatch.setattr(doctor_command, "version_of", {"cuda-bindings": "13.5.0"}.get)
-    found = [each.what for each in doctor_command.conflicts(GOOD, trials)]
+    trials = trial_runs.Trials(results | {"version cccl headers": [13, 0]}, {})
+    monkeypatch.setattr(toolkit_faults, "version_of", {"cuda-bindings": "13.5.0"}.get)
+    found = [each.what for each in conflicts(GOOD, trials)]
     assert "NVRTC 12.9 was found, and cuda-bindings 13.5.0 is for CUDA 13" in found
     assert "the headers in /opt/cuda/include are of CUDA 13.0, NVRTC is of CUDA 12.9" in found
     have_packages(monkeypatch, dict.fromkeys(["nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"], "1.0"))
-    assert [each.what for each in doctor_command.remarks(GOOD, trials)] == [
+    assert [each.what for each in remarks(GOOD, trials)] == [
         "nvidia-cuda-cccl is not installed: its headers come from /opt/cuda/include, of CUDA 13.0",
         "nvidia-cuda-nvrtc-cu12: not used, since the packages for CUDA 13 are found first",
     ]
@@ -606,14 +703,14 @@ def test_a_package_whose_library_is_loaded_is_used(installed, monkeypatch):
     folder = installed("nvidia-cuda-nvrtc-cu12", **{"nvidia/cuda_nvrtc/lib/libnvrtc.so.12": WHOLE})
     have_packages(monkeypatch, dict.fromkeys(["nvidia-nvjitlink", "nvidia-cuda-nvrtc-cu12"], "1.0"))
     for path, is_said in (("nvidia/cuda_nvrtc/lib/libnvrtc.so.12", False), ("nvidia/cu13/lib/libnvrtc.so.13", True)):
-        trials = doctor_command.Trials({"library nvrtc": f"{folder}/{path}"}, {})
-        assert any("not used" in each.what for each in doctor_command.remarks(GOOD, trials)) is is_said
+        trials = trial_runs.Trials({"library nvrtc": f"{folder}/{path}"}, {})
+        assert any("not used" in each.what for each in remarks(GOOD, trials)) is is_said
 
 
 def test_settings_that_turn_things_off_are_remarks(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     what = "NUMBA_DISABLE_JIT=1: numba.njit compiles nothing, and kernels cannot call its functions"
-    assert (what, "unset NUMBA_DISABLE_JIT") in doctor_command.remarks(GOOD, NO_TRIALS)
+    assert (what, "unset NUMBA_DISABLE_JIT") in remarks(GOOD, NO_TRIALS)
 
 
 def test_files_of_cuda_core_for_another_cuda_may_be_removed(installed, monkeypatch):
@@ -629,12 +726,12 @@ def test_settings_of_an_older_numba_cuda_are_remarks(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_DRIVER", "/nope/libcuda.so")
     monkeypatch.setenv("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
     monkeypatch.setenv("NUMBA_CUDA_ENABLE_PYNVJITLINK", "1")
-    found = {each.fix: each.what for each in doctor_command.remarks(GOOD, NO_TRIALS)}
+    found = {each.fix: each.what for each in remarks(GOOD, NO_TRIALS)}
     what = found["unset NUMBA_CUDA_DRIVER"]
     assert what.startswith("NUMBA_CUDA_DRIVER is '/nope/libcuda.so', and there is no such file: a setting of an older")
     assert found["unset NUMBA_CUDA_USE_NVIDIA_BINDING"].startswith("NUMBA_CUDA_USE_NVIDIA_BINDING is '0': a setting")
     assert found["unset NUMBA_CUDA_ENABLE_PYNVJITLINK"].startswith("NUMBA_CUDA_ENABLE_PYNVJITLINK is '1': a setting")
-    assert not any(name in each.what for each in doctor_command.conflicts(GOOD, NO_TRIALS) for name in found)
+    assert not any(name in each.what for each in conflicts(GOOD, NO_TRIALS) for name in found)
 
 
 @pytest.mark.parametrize(
@@ -708,13 +805,13 @@ def test_bindings_for_another_cuda_are_fixed_in_one_step(monkeypatch, nvrtc, pac
     """Packages for CUDA 13 are found first, then those for CUDA 12, then a toolkit outside of Python's packages."""
     bindings = "13.0.0" if nvrtc[0] == 12 else "12.9.4"
     have_packages(monkeypatch, dict.fromkeys(packages, "1.0") | {"cuda-bindings": bindings})
-    monkeypatch.setattr(doctor_command, "version_of", installed_packages.version_of)
-    trials = doctor_command.Trials({"version nvrtc": nvrtc}, {})
+    monkeypatch.setattr(toolkit_faults, "version_of", installed_packages.version_of)
+    trials = trial_runs.Trials({"version nvrtc": nvrtc}, {})
     what = f"NVRTC {nvrtc[0]}.{nvrtc[1]} was found, and cuda-bindings {bindings} is for CUDA {bindings[:2]}"
-    assert (what, fix) in doctor_command.conflicts(GOOD, trials)
+    assert (what, fix) in conflicts(GOOD, trials)
     trials.results["build"] = ""
-    assert (what, fix) in doctor_command.remarks(GOOD, trials)
-    assert what not in {each.what for each in doctor_command.conflicts(GOOD, trials)}
+    assert (what, fix) in remarks(GOOD, trials)
+    assert what not in {each.what for each in conflicts(GOOD, trials)}
 
 
 def test_the_pip_of_another_environment_is_not_named(monkeypatch, tmp_path):
@@ -776,7 +873,7 @@ def test_a_file_that_hides_a_module_of_python_is_named(tmp_path, name, kind, is_
     assert (done.returncode, done.stderr) == (int(kind == "conflicts"), "")
     expected = f"{tmp_path}/{name}.py hides Python's own module {name!r}", "rename it, or move it away"
     found = json.loads(done.stdout)
-    named = {each: [tuple(one.values()) for one in found[each]] for each in ("conflicts", "remarks")}
+    named = {each: [(one["what"], one["fix"]) for one in found[each]] for each in ("conflicts", "remarks")}
     assert [each for each, all_named in named.items() if expected in all_named] == ([kind] if kind else [])
 
 
@@ -797,7 +894,6 @@ METADATA = ("METADATA", "RECORD", "entry_points.txt", "WHEEL", "direct_url.json"
 @pytest.mark.parametrize("name", METADATA)
 def test_no_damage_of_metadata_ends_the_doctor(installed, monkeypatch, name, content):
     files = {"soup-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nVersion: 1.0"}
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
     folder = installed("soup", **files, **{"soup.py": "x"}) / "soup-1.0.dist-info"
     (folder / "INSTALLER").write_text("pip\n")
     (folder / name).unlink(missing_ok=True)
@@ -808,8 +904,8 @@ def test_no_damage_of_metadata_ends_the_doctor(installed, monkeypatch, name, con
     installed_packages.version_of.cache_clear()
     assert installed_packages.version_of("soup") == "1.0"
     assert installed_packages.requirements("soup") == {}
-    found = [*doctor_command.conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS)]
-    [*doctor_command.remarks({**GOOD, "soup": "1.0"}, NO_TRIALS)]
+    found = [*conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS, "soup")]
+    [*remarks({**GOOD, "soup": "1.0"}, NO_TRIALS, "soup")]
     assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
     damage = [each.what for each in found if each.what.startswith("soup 1.0 is not as it was installed: ")]
     assert len(damage) == (name in ("METADATA", "RECORD"))
@@ -853,8 +949,8 @@ def test_an_error_of_a_whole_installation_keeps_its_traceback(monkeypatch):
 
 
 def test_a_damaged_library_is_not_called_missing():
-    trials = doctor_command.Trials({"library nvrtc": "cannot be loaded: Failed to dlopen libnvrtc.so"}, {})
-    found = [each.what for each in doctor_command.conflicts(GOOD, trials) if each.what.startswith("NVRTC")]
+    trials = trial_runs.Trials({"library nvrtc": "cannot be loaded: Failed to dlopen libnvrtc.so"}, {})
+    found = [each.what for each in conflicts(GOOD, trials) if each.what.startswith("NVRTC")]
     assert found == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so"]
 
 
@@ -866,13 +962,17 @@ def test_without_packaging_pip_has_a_copy_of_it(monkeypatch):
 
 def test_the_fix_for_what_comes_from_one_fault_is_given_once():
     missing = {"library nvrtc": "not found", "build": "LinkError: no NVRTC\n  what to do: install it"}
-    found = [each.fix for each in doctor_command.conflicts(GOOD, doctor_command.Trials(missing, {}))]
-    assert len(found) == 2 and found[0].startswith(INSTALL) and found[1] == "first what is listed above"
+    (found,) = find(GOOD, trial_runs.Trials(missing, {})).conflicts
+    assert (found.what, found.consequences) == (
+        "NVRTC was not found",
+        ("a small kernel cannot be built: LinkError: no NVRTC",),
+    )
+    assert found.fix.startswith(INSTALL)
 
 
 def test_a_kernel_that_the_product_itself_prevents_is_a_conflict():
     failed = {"failed": "ModuleNotFoundError: No module named 'numba.cuda.autolink.c_abi.extern'"}
-    found = [each.what for each in doctor_command.conflicts(GOOD, doctor_command.Trials({"build": failed}, {}))]
+    found = [each.what for each in conflicts(GOOD, trial_runs.Trials({"build": failed}, {}))]
     assert found[-1] == f"building a small kernel failed: {failed['failed']}"
 
 
@@ -884,21 +984,21 @@ def test_missing_metadata_are_damage(installed):
     assert installed_packages.version_of("soup") == "1.0"
     assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
     assert installed_packages.requirements("soup") == {}
-    assert list(doctor_command.conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS))[-1].fix.endswith(" 'soup==1.0'")
+    assert conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS, "soup")[-1].fix.endswith(" 'soup==1.0'")
 
 
 def test_what_other_packages_require_is_compared(monkeypatch):
     known = installed_packages.version_of
     monkeypatch.setattr(installed_packages, "version_of", lambda name: {"llvmlite": "0.1.0"}.get(name) or known(name))
     needed = installed_packages.requirements("numba")["llvmlite"]
-    found = [each for each in doctor_command.conflicts(GOOD, NO_TRIALS) if "llvmlite" in each.what]
+    found = [each for each in conflicts(GOOD, NO_TRIALS) if "llvmlite" in each.what]
     assert found == [(f"llvmlite 0.1.0 is installed, and {needed} is needed by numba", f"pip install '{needed}'")]
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():
-    nothing = dict.fromkeys(package_versions(), "not installed")
-    trials = doctor_command.Trials({"import numpy": "ModuleNotFoundError: No module named 'numpy'"}, {})
-    found = [each.what for each in doctor_command.conflicts(nothing, trials)]
+    nothing = dict.fromkeys(package_versions.package_versions(), "not installed")
+    trials = trial_runs.Trials({"import numpy": "ModuleNotFoundError: No module named 'numpy'"}, {})
+    found = [each.what for each in conflicts(nothing, trials)]
     assert "numpy is not installed" in found
     assert "numba-cuda is not installed" in found
     assert not any("cannot be imported" in what for what in found)
@@ -915,42 +1015,40 @@ def test_the_diagnosis_is_json_for_tools(capsys):
 def test_missing_libraries_and_headers_are_installed_with_this_project():
     missing = {f"library {name}": "not found" for name in ("nvrtc", "nvvm", "cudart")} | {"headers cccl": "not found"}
     error = 'DynamicLibNotFoundError: Failure finding "libcudart.so.13 or libcudart.so.12": No such file: libcudart'
-    trials = doctor_command.Trials(missing | {"import numba.cuda.cudadrv.driver": error}, {})
+    trials = trial_runs.Trials(missing | {"import numba.cuda.cudadrv.driver": error}, {})
     parts = ["NVRTC", "NVVM", "cudart", "the headers of CCCL"]
     told = [f"{each} {'were' if 'headers' in each else 'was'} not found" for each in parts]
-    found = [*doctor_command.conflicts(GOOD, trials)]
+    found = [*conflicts(GOOD, trials)]
     assert [each.what for each in found] == told
     assert {each.fix for each in found} == {pip_commands.install_command()}
-    works = doctor_command.Trials(missing | {"build": ""}, {})
-    assert [*doctor_command.conflicts(GOOD, works)] == []
-    assert set(told) <= {each.what for each in doctor_command.remarks(GOOD, works)}
+    works = trial_runs.Trials(missing | {"build": ""}, {})
+    assert [*conflicts(GOOD, works)] == []
+    assert set(told) <= {each.what for each in remarks(GOOD, works)}
 
 
 def test_without_nvfatbin_kernels_work():
-    trials = doctor_command.Trials({"library nvfatbin": "not found"}, {})
-    assert [*doctor_command.conflicts(GOOD, trials)] == []
-    assert any(each.what.startswith("nvFatbin was not found") for each in doctor_command.remarks(GOOD, trials))
+    trials = trial_runs.Trials({"library nvfatbin": "not found"}, {})
+    assert [*conflicts(GOOD, trials)] == []
+    assert any(each.what.startswith("nvFatbin was not found") for each in remarks(GOOD, trials))
 
 
 def test_what_a_trial_only_repeats_is_told_once(installed, monkeypatch):
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["nvidia-soup"])
     folder = installed("nvidia-soup", **{"lib/libsoup.so.13": WHOLE})
     os.truncate(file := folder / "lib/libsoup.so.13", 0)
     results = {"import numba.cuda.autolink.cache": f"ImportError: {file} is empty"}
-    trials = doctor_command.Trials(results | {"library nvrtc": f"cannot be loaded: {file}: file too short"}, {})
-    assert [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)] == [
+    trials = trial_runs.Trials(results | {"library nvrtc": f"cannot be loaded: {file}: file too short"}, {})
+    assert [each.what for each in conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials, "nvidia-soup")] == [
         "nvidia-soup 1.0 is not as it was installed: lib/libsoup.so.13 is empty"
     ]
 
 
 def test_an_import_that_names_the_damage_is_told_once(installed, monkeypatch):
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
     folder = installed("soup", **{"soup.py": "x", "soups.py": "x"})
     (folder / "soup.py").unlink()
     (folder / "soups.py").unlink()
     text = "ImportError: numba-cuda-autolink: its own files are damaged: soup.py is missing, and 1 more"
-    trials = doctor_command.Trials({"import numba.cuda.autolink.cache": text}, {})
-    found = [each.what for each in doctor_command.conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials)]
+    trials = trial_runs.Trials({"import numba.cuda.autolink.cache": text}, {})
+    found = [each.what for each in conflicts({**GOOD, "numba-cuda-autolink": "0.2.0"}, trials, "soup")]
     assert found == ["soup 1.0 is not as it was installed: soup.py is missing, and 1 more file"]
 
 
@@ -958,32 +1056,30 @@ def test_a_file_that_is_not_the_driver_is_named(tmp_path, monkeypatch):
     file = tmp_path / "libcuda.so.1"
     shutil.copy(importlib.util.find_spec("_ctypes").origin, file)
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/nope:{tmp_path}/")
-    lines, _ = doctor_command._run_process([each for each in doctor_trials.TRIALS if each != "driver"], None)
+    lines, _ = trial_runs.run_process(["driver"], None)
     results = {name: result[0] for name, *result in map(json.loads, lines) if result}
-    trials = doctor_command.Trials(results | {"variables": []}, {})
-    found = [*doctor_command.conflicts(GOOD, trials)]
+    trials = trial_runs.Trials(results | {"variables": []}, {})
+    found = [*conflicts(GOOD, trials)]
     what = f"{file} is not NVIDIA's driver: it lacks cuInit or cuDriverGetVersion"
     assert (what, f"take {tmp_path} out of LD_LIBRARY_PATH") in found
     file.write_bytes(b"")
-    lines, _ = doctor_command._run_process([each for each in doctor_trials.TRIALS if each != "driver"], None)
+    lines, _ = trial_runs.run_process(["driver"], None)
     assert json.loads(lines[-1]) == ["driver", [str(file), "file too short"]]
 
 
 def test_a_gpu_that_cannot_be_used_is_a_conflict():
-    trials = doctor_command.Trials({"state": {"GPU": "cannot be used: RuntimeError: no soup"}, "build": ""}, {})
+    trials = trial_runs.Trials({"state": {"GPU": "cannot be used: RuntimeError: no soup"}, "build": ""}, {})
     what = "the GPU cannot be used: RuntimeError: no soup"
-    assert [*doctor_command.conflicts(GOOD, trials)] == [(what, "install NVIDIA's driver again")]
+    assert [*conflicts(GOOD, trials)] == [(what, "install NVIDIA's driver again")]
 
 
 def test_a_variable_that_numba_cannot_read_is_a_remark(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_DEFAULT_PTX_CC", "abc")
     monkeypatch.setenv("NUMBA_OPT", "soup")
-    skipped = [
-        each for each in doctor_trials.TRIALS if each.partition(" ")[0] in ("library", "state", "cache", "build")
-    ]
-    lines, _ = doctor_command._run_process(skipped, None)
+    names = [each for each in trial_runs.NAMES if each.startswith("import ")]
+    lines, _ = trial_runs.run_process([*names, "settings"], None)
     results = {name: result[0] for name, *result in map(json.loads, lines) if result}
-    found = {each.fix: each.what for each in doctor_command.remarks(GOOD, doctor_command.Trials(results, {}))}
+    found = {each.fix: each.what for each in remarks(GOOD, trial_runs.Trials(results, {}))}
     for name, value in (("NUMBA_CUDA_DEFAULT_PTX_CC", "abc"), ("NUMBA_OPT", "soup")):
         what = f"{name} is {value!r}, which Numba ignores: ValueError: "
         assert found[f"correct the value, or: unset {name}"].startswith(what)
@@ -994,11 +1090,11 @@ def test_start_files_that_python_did_not_run_are_the_only_conflict(tmp_path, mon
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert failed_imports.describe_unrun() is None
     monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not Finder])
-    trials = doctor_command.Trials({"library nvrtc": "not found"}, {})
-    ((what, fix),) = doctor_command.conflicts(GOOD, trials)
+    trials = trial_runs.Trials({"library nvrtc": "not found"}, {})
+    ((what, fix),) = conflicts(GOOD, trials)
     assert what == f"Python did not run the .pth files of {tmp_path}, with which it finds numba-cuda"
     assert fix.startswith("unset PYTHONPATH && ") and "numba-cuda-autolink[cu" in fix
-    assert [*doctor_command.remarks(GOOD, trials)] == []
+    assert [*remarks(GOOD, trials)] == []
     assert failed_imports.explain(ImportError("x"), "numba-cuda").startswith(f"{what}\n  ImportError: x\n")
     monkeypatch.setattr(failed_imports.site, "getsitepackages", lambda: [str(tmp_path)])
     assert failed_imports.describe_unrun() is None
@@ -1006,11 +1102,10 @@ def test_start_files_that_python_did_not_run_are_the_only_conflict(tmp_path, mon
 
 def test_what_works_is_a_remark(installed, monkeypatch):
     monkeypatch.setenv("CUDA_HOME", "/no/such/folder")
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["nvidia-nvfatbin"])
     (installed("nvidia-nvfatbin", **{"lib/libnvfatbin.so": WHOLE}) / "lib/libnvfatbin.so").write_text("")
-    works = doctor_command.Trials({"build": ""}, {})
-    assert [*doctor_command.conflicts(GOOD, works)] == []
-    found = {each.what for each in doctor_command.remarks(GOOD, works)}
+    works = trial_runs.Trials({"build": ""}, {})
+    assert [*conflicts(GOOD, works, "nvidia-nvfatbin")] == []
+    found = {each.what for each in remarks(GOOD, works, "nvidia-nvfatbin")}
     assert "CUDA_HOME is '/no/such/folder', and there is no such folder" in found
     assert "nvidia-nvfatbin 1.0 is not as it was installed: lib/libnvfatbin.so is empty" in found
 
@@ -1035,7 +1130,6 @@ def test_a_cache_without_room_is_named(tmp_path, monkeypatch, mode):
 
 def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, monkeypatch):
     """pip installs into the folder of this Python, and Python finds the other one first."""
-    monkeypatch.setattr(doctor_command, "_packages", lambda installed: ["soup"])
     folder = installed("soup", **{"soup.py": "abcd"})
     assert pip_commands.reinstall_command("soup").startswith("pip install --force-reinstall --no-deps ")
     monkeypatch.setenv("PYTHONPATH", f"/nope:{folder}/")
@@ -1049,12 +1143,12 @@ def test_a_copy_in_pythonpath_is_not_repaired_by_pip_alone(installed, tmp_path, 
     monkeypatch.setattr(sys, "path", [*sys.path, str(older.parent)])
     importlib.invalidate_caches()
     told = f"soup 1.0 in {folder} hides soup 0.9 in {older.parent}", f"take {folder} out of PYTHONPATH"
-    works = doctor_command.Trials({"build": ""}, {})
-    assert told in [*doctor_command.remarks(GOOD, works)]
-    assert [*doctor_command.conflicts(GOOD, works)] == []
+    works = trial_runs.Trials({"build": ""}, {})
+    assert told in [*remarks(GOOD, works, "soup")]
+    assert [*conflicts(GOOD, works, "soup")] == []
     (folder / "soup.py").write_text("abce")
-    assert [*doctor_command.conflicts(GOOD, works)] == [told]
-    assert told not in [*doctor_command.remarks(GOOD, works)]
+    assert [*conflicts(GOOD, works, "soup")] == [told]
+    assert told not in [*remarks(GOOD, works, "soup")]
 
 
 def test_what_conda_installed_is_installed_by_conda(installed, tmp_path, monkeypatch):

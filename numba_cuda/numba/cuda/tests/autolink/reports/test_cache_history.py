@@ -13,7 +13,8 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
-from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.changes import changes_in_words
+from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, described
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
 SOURCE = "template <class T>\n__device__ T ten(T x) {\n    return x * T(10);\n}\n"
@@ -260,6 +261,20 @@ def test_each_build_is_compared_with_the_last_run(files):
     assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
 
 
+def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):
+    again = "kernel[1, 1](np.ones(1, np.float64))\nsecond[1, 1](np.ones(1, np.float32))\n"
+    second = "@cuda.jit\ndef second(x):\n    x[0] = lib.ten(x[0])\n\n\nkernel["
+    (files / "m.py").write_text(PROGRAM.replace("\nkernel[", f"\n{second}", 1) + again)
+    (files / "helpers.py").write_text(HELPERS)
+    run(files)
+    rewrite(files / "ten.cu", ("10", "11"))
+    run(files)
+    kernels = [f"m.py:{each}" for each in ("second", "kernel(float64[::1])", "kernel(float32[::1])")]
+    assert str(cache.why("")).splitlines()[0][29:] == (
+        f"{kernels[0]}, {kernels[1]} and {kernels[2]}: ten.cu changed: line 3"
+    )
+
+
 def test_what_was_removed_from_the_cache_is_no_first_build(files):
     build(files / "m.py")
     cache.prune(0)
@@ -269,6 +284,26 @@ def test_what_was_removed_from_the_cache_is_no_first_build(files):
     cache.clear()
     build(files / "m.py")
     assert told() == ["sm_90   m.py:kernel: first build"]
+
+
+def test_another_python_environment_is_named_if_nothing_else_changed():
+    def program(environment, where, gain="2"):
+        facts = ("a.cu", "define GAIN", gain), ("a.cu", "packages", environment), ("a.cu", "program", where)
+        parts = (("places", where),)
+        return described(CacheKey("program", "a.cu", parts, facts=lambda: facts))
+
+    before = program("/one", "digest")
+    assert changes_in_words(before, program("/two", "other")) == ["another Python environment: /one -> /two"]
+    assert changes_in_words(before, program("/two", "other", "3")) == ["a.cu: defines GAIN: 2 -> 3"]
+    assert changes_in_words(before, program("/one", "other")) == ["a.cu: compiled again"]
+
+
+def test_calls_that_follow_from_an_edit_are_no_cause(files):
+    rewrite(files / "m.py", ("cxx({!r})".format(str(files / "ten.cu")), f"cxx({SOURCE!r})"))
+    build(files / "m.py")
+    rewrite(files / "m.py", ("helper(x[0])", "x[0]"))
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel changed: line 15, helper is not used"
 
 
 def test_an_edit_is_one_line_and_programs_have_theirs_by_name(files):

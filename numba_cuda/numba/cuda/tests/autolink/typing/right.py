@@ -248,6 +248,23 @@ class Own(types.Type):
         super().__init__(name="Own")
 
 
+class Shift(autolink.DeviceCallable):
+    @autolink.device_method
+    def by(self, x: types.Type, n: types.Type = types.int32) -> autolink.Extern:
+        return autolink.Extern(f"shift_{x}", returns=x, args={"x": x, "n": n})
+
+    @by.link
+    def _(self, x: types.Type, n: types.Type) -> autolink.CUDASource:
+        return autolink.CUDASource("")
+
+    @by.python
+    def _(self, x: float, n: int = 1) -> float:
+        return x + n
+
+
+shifted: float = Shift().by(2.0, 3) + Shift().by(2.0, n=3) + Shift().by(np.float32(2))
+
+
 class Rotate(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x: types.Type, by: types.Literal = 1) -> autolink.Extern:
         return autolink.Extern(f"rotate_{by.literal_value}", returns=Own())

@@ -46,7 +46,7 @@ def make_environment(folder: Path, with_stubs: bool) -> Path:
     (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
     site.mkdir(parents=True)
     for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if package.name != "numba_cuda_autolink-stubs":
+        if package.name not in ("numba_cuda_autolink-stubs", "numba_cuda_mlir-stubs"):
             link(package, site)
     if with_stubs:
         module(PROJECT, "build_stubs").write_stubs(site)
@@ -110,31 +110,128 @@ def test_pyright_finds_the_wrong_lines_and_no_others(project, pyright):
     assert reported == marked_lines(), json.dumps(found, indent=1)
 
 
-# What is wrong, and what pyright says of it.
+# What is wrong, what mypy says of it, and what pyright says.
 EXPLAINED = {
-    "cuda.jit(fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
-    "cuda.jit('void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "cuda.jit(lineinfo='yes')": 'parameter "lineinfo" of type "bool"',
-    "cuda.jit(kernel.py_func, fastmaths=True)": 'parameter "fastmaths" of type "NoSuchOption"',
-    "autolink.build(kernel, 'void()', lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "autolink.build(kernel, 'void()', cc=[80], lineinf=True)": 'parameter "lineinf" of type "NoSuchOption"',
-    "autolink.build_many([], on_eror='return')": 'parameter "on_eror" of type "NoSuchOption"',
-    "load('all.kernels', emulated=True)": 'parameter "emulated" of type "NoSuchOption"',
-    "autolink.cxx('', options={'standard': 'c++20'})": '"dict[str, str]" is not assignable to "ProgramOptions"',
-    "autolink.Job(kernel, 'void()', options={'fastmaths': True})": '"fastmaths" is an undefined item',
-    "kernel[1, 32](kernel, 'x')": 'parameter of type "Given[int]"',
+    "cuda.jit(fastmth=True)": ('"fastmth" for "jit"; did you mean "fastmath"?', 'No parameter named "fastmth"'),
+    "cuda.jit('void()', lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(kernel.py_func, lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(device=True, lineinf=True)": ('did you mean "lineinfo"?', 'No parameter named "lineinf"'),
+    "cuda.jit(lineinfo='yes')": ('Argument "lineinfo" to "jit"', 'parameter "lineinfo" of type "bool"'),
+    "cuda.jit(max_registers='64')": ('expected "int | None"', 'parameter "max_registers" of type "int | None"'),
+    "cuda.jit(3.5)": ('"Callable[[Function], Function] | Signature"', 'parameter "func_or_sig"'),
+    "kernel[1](3, 'x')": ('"LaunchNeedsGridAndBlock" not callable', '"LaunchNeedsGridAndBlock" is not callable'),
+    "kernel[1, 32](3)": ("b: int, a: str", "No overloads"),
+    "kernel[1, 32](kernel, 'x')": ('expected "int | DeviceArray', 'parameter of type "Given[int]"'),
+    "autolink.build(kernel, 3)": ('Argument 2 to "build"', 'parameter "signature"'),
+    "autolink.build(kernel, 'void()', lineinf=True)": (
+        'Argument "lineinf" to "build" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "lineinf" of type "NoSuchOption',
+    ),
+    "autolink.build(kernel, 'void()', cc=[80], lineinf=True)": (
+        'Argument "lineinf" to "build" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "lineinf" of type "NoSuchOption',
+    ),
+    "autolink.build(kernel, 'void()', fastmath='yes')": ('Argument "fastmath" to "build"', 'parameter "fastmath"'),
+    "autolink.build(kernel, 'void()', cc=9.0)": ('Argument "cc" to "build"', 'parameter "cc"'),
+    "autolink.build_many([], on_eror='return')": (
+        'Argument "on_eror" to "build_many" has incompatible type "str"; expected "NoSuchOption',
+        'parameter "on_eror" of type "NoSuchOption',
+    ),
+    "autolink.build_many([], attempts='3')": ('Argument "attempts" to "build_many"', 'parameter "attempts"'),
+    "load('all.kernels', emulated=True)": (
+        'Argument "emulated" to "load" has incompatible type "bool"; expected "NoSuchOption',
+        'parameter "emulated" of type "NoSuchOption',
+    ),
+    "autolink.cxx('', options={'standard': 'c++20'})": ('Extra key "standard"', '"standard" is an undefined item'),
+    "autolink.CUDASource('', options={'ftz': 'yes'})": ('TypedDict item "ftz"', 'parameter "options"'),
+    "autolink.Job(kernel, 'void()', options={'fastmaths': True})": (
+        'Extra key "fastmaths"',
+        '"fastmaths" is an undefined item',
+    ),
 }
 
 
-def test_pyright_names_what_is_wrong(tmp_path, pyright):
+def test_checkers_name_what_is_wrong(tmp_path, mypy, pyright):
     code = "from numba import cuda\nfrom numba.cuda import autolink\nfrom numba_cuda_autolink import load\n"
     code += "@cuda.jit\ndef kernel(b: int, a: str) -> None: ...\n"
     (tmp_path / "explained.py").write_text(code + "\n".join(EXPLAINED))
+    by_mypy = run(*mypy, "explained.py", cwd=tmp_path).stdout.splitlines()
     found = json.loads(run(*pyright, "--outputjson", "explained.py", cwd=tmp_path).stdout)["generalDiagnostics"]
     first = code.count("\n")
-    for number, (call, expected) in enumerate(EXPLAINED.items(), first):
+    for number, (call, (of_mypy, of_pyright)) in enumerate(EXPLAINED.items(), first):
         said = [each["message"] for each in found if each["range"]["start"]["line"] == number]
-        assert any(expected in each for each in said), (call, said)
+        assert any(of_pyright in each for each in said), (call, said)
+        said = [each for each in by_mypy if each.startswith(f"explained.py:{number + 1}:")]
+        assert any(of_mypy in each for each in said), (call, said)
+
+
+OF_MLIR = """
+import numpy as np
+import numpy.typing as npt
+from numba.cuda import autolink
+from numba_cuda_mlir import cuda
+from numba_cuda_mlir.cuda.experimental import consteval
+
+hypot = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
+
+
+@cuda.jit
+def kernel(x: npt.NDArray[np.float32], n: int) -> None:
+    i = cuda.grid(1)
+    tile = cuda.shared.array(32, np.float32)
+    tile[cuda.threadIdx.x] = x[i]
+    cuda.syncthreads()
+    if i < x.size:
+        x[i] = hypot(tile[0], helper(x[i]))
+        cuda.atomic.add(x, 0, n)
+
+
+@cuda.jit(device=True)
+def helper(x: float) -> float:
+    return x
+
+
+@cuda.jit("void(float32[::1])", lineinfo=True)
+def with_signature(x: npt.NDArray[np.float32]) -> None:
+    x[0] = cuda.float32x2(1, 2).x
+
+
+linked: autolink.LinkedKernel = autolink.build(kernel, "void(float32[::1], int32)", cc=(9, 0))
+kernel[1, 32](cuda.to_device(np.zeros(3, np.float32)), 3)
+with_signature[1, 32](np.zeros(3, np.float32))
+autolink.bind(kernel, "void(float32[::1], int32)")[1, 32](np.zeros(3), 3)
+cuda.synchronize()
+print(kernel.inspect_mlir(), kernel.py_func, cuda.inline_ptx, consteval)
+cuda.jit(fastmth=True)  # fastmth
+cuda.jit(max_registers="64")  # max_registers
+kernel[1, 32](np.zeros(3, np.float32), "3")  # Given|int
+kernel[1](np.zeros(3, np.float32), 3)  # LaunchNeedsGridAndBlock
+"""
+
+
+def test_checkers_know_the_cuda_of_numba_cuda_mlir(tmp_path, mypy, pyright):
+    pytest.importorskip("numba_cuda_mlir")
+    (tmp_path / "of_mlir.py").write_text(OF_MLIR)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}))
+    found = json.loads(run(*pyright, "--outputjson", cwd=tmp_path).stdout)["generalDiagnostics"]
+    by_pyright = [(each["range"]["start"]["line"] + 1, each["message"]) for each in found]
+    printed = run(*mypy, "--strict", "of_mlir.py", cwd=tmp_path).stdout
+    by_mypy = [(int(line), text) for line, text in re.findall(r"^of_mlir.py:(\d+): error: (.*)", printed, re.MULTILINE)]
+    marked = [(n, line.partition("  # ")[2]) for n, line in enumerate(OF_MLIR.splitlines(), 1) if "  # " in line]
+    for said in by_pyright, by_mypy:
+        assert {line for line, _ in said} == {line for line, _ in marked}, said
+        assert all(any(n == line and re.search(name, text) for n, text in said) for line, name in marked), said
+
+
+def test_the_stub_of_numba_cuda_mlir_has_its_options_and_its_names():
+    mlir = pytest.importorskip("numba_cuda_mlir.cuda")
+    decorators = pytest.importorskip("numba_cuda_mlir.decorators")
+    tree = ast.parse((PROJECT / "stubs" / "numba_cuda_mlir-stubs" / "cuda" / "__init__.pyi").read_text())
+    (options,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "JitOptions"]
+    declared = {ast.unparse(field.target) for field in options if isinstance(field, ast.AnnAssign)}
+    assert declared >= {each.name for each in decorators._get_schema() if not each.name.startswith("_")}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "numba.cuda"]
+    assert not [each.name for node in imports for each in node.names if not hasattr(mlir, each.name)]
 
 
 # All that it uses has types, and all modules that it imports are found.
@@ -650,8 +747,8 @@ def test_jedi_shows_docstrings(code, shown, asked_of_jedi):
     assert shown in name.docstring()
 
 
-# Pages of errors, of Numba's own extensions, which checkers do not know, and of numba-cuda-mlir's stubs.
-UNTYPED_PAGES = {"errors.md", "porting.md", "second_front_end.md"}
+# Pages of errors, and of Numba's own extensions, which checkers do not know.
+UNTYPED_PAGES = {"errors.md", "porting.md"}
 ACCEPTED = {
     "no-redef": "blocks of a page define kernels of the same name",
     "name-defined": "a file that goes on from the block before it",

@@ -90,17 +90,6 @@ autolink.build(kernel, 3)  # wrong: no signature
 autolink.build(kernel, "void(float32[::1], int32)").emulate(np.zeros(1), 3)  # wrong: no grid and block
 
 
-class Method(autolink.DeviceCallable):
-    @autolink.device_method
-    def up(self, x: Any) -> autolink.Extern:
-        return autolink.Extern("up", returns=x)
-
-    @up.python
-    def _(self, x: float) -> float:
-        return x
-
-
-print(Method().up(1, 2))  # wrong: one argument
 kernel["a", 32](np.zeros(1, np.float32), 3)  # wrong: text
 kernel[1, 32, 0, "4"](np.zeros(1, np.float32), 3)  # wrong: text
 kernel[1, 32, 0, 0, 7](np.zeros(1, np.float32), 3)  # wrong: five of four
@@ -174,7 +163,6 @@ kernel[1, 32](cuda.In(np.zeros(3, np.float32)))  # wrong: two arguments
 print(kernel[1, 32].grid)  # wrong: griddim
 add_one[1, 32](1)  # wrong: not launched
 add_one.forall(32)(1)  # wrong: not launched
-cuda.jit(kernel.py_func, device=True)[1, 32](np.zeros(3, np.float32), 3)  # wrong: not launched
 cuda.local.array((4, "x"), np.float32)  # wrong: a number
 cuda.shared.array("64", np.float32)  # wrong: a number
 cuda.libdevice.powf("a", 1.0)  # wrong: a number

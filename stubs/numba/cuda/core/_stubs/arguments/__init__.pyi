@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar
 
+from typing_extensions import Never
+
 from numba.cuda.autolink import ComputeCapability
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -49,6 +51,12 @@ class _Several(Protocol):
 
 _LaunchBounds: TypeAlias = int | tuple[int, ...] | None
 
-# Where overloads differ in other parameters, one takes any name and no value for it: pyright then names what is
-# misspelled. The name of the class is in messages.
-class NoSuchOption: ...
+# No value is of these types, and checkers name the argument. mypy does so for an overload that the argument fits where
+# type arguments do not count. The names of the classes are in messages. NoSuchOption is of any name in the last of
+# several overloads.
+class NoSuchOption(Protocol[_T]):
+    def __sizeof__(self) -> _T: ...  # type: ignore[override]
+
+class NothingElse(NoSuchOption[_T], Protocol[_T]): ...
+
+NoOther: TypeAlias = NothingElse[Never]

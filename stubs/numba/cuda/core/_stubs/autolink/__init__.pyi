@@ -65,7 +65,7 @@ class Dict(Protocol):
 # What a call stands for: a C function, or a function in Python.
 Meaning: TypeAlias = Extern | Callable[..., Any]
 
-# The parameters of a device method, and what its part in Python returns: Any where that part is called _.
+# The parameters of a device method, and what it returns, are those of its part in Python, where that has a name.
 class BoundDeviceMethod(Generic[P, R]):
     __self__: Any
     __func__: DeviceMethod[P, R]

@@ -4,6 +4,8 @@ from typing import Any, Protocol, SupportsIndex, TypeAlias
 from numba_cuda_autolink import Kernel
 from typing_extensions import TypeVar, Unpack
 
+from numba.cuda.core._stubs.arguments import NoOther
+
 K = TypeVar("K", bound=Kernel, default=Kernel)
 
 # The name of the class is in messages.
@@ -48,19 +50,20 @@ ConfigurationLike: TypeAlias = (
     | tuple[_ThreeNumbers, _ThreeNumbers, StreamLike, SupportsIndex]
 )
 _Four: TypeAlias = tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex, Unpack[tuple[SupportsIndex, ...]]]
-TooMany: TypeAlias = (
-    tuple[Any]
+NoConfiguration: TypeAlias = (
+    SupportsIndex
+    | tuple[Any]
     | tuple[_Four, _ThreeNumbers | _Four, Unpack[tuple[Any, ...]]]
     | tuple[_ThreeNumbers, _Four, Unpack[tuple[Any, ...]]]
     | tuple[Any, Any, Any, Any, Any, Unpack[tuple[Any, ...]]]
 )
 # With tuples of unknown lengths.
 AnyConfiguration: TypeAlias = (
-    tuple[Size, ...] | tuple[Size, Size, StreamLike] | tuple[Size, Size, StreamLike, SupportsIndex]
+    tuple[Size, ...] | tuple[Size, Size, StreamLike] | tuple[Size, Size, StreamLike, SupportsIndex] | NoOther
 )
 
 # What a configuration of too many numbers, or too few, gives. The name of the class is in messages.
-class NotLaunched: ...
+class LaunchNeedsGridAndBlock: ...
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
@@ -75,7 +78,7 @@ class NumberOf(Protocol[_T_co]):
     def item(self) -> _T_co: ...
     def __hash__(self) -> int: ...  # which arrays of NumPy do not have
 
-Given: TypeAlias = _T | DeviceArray | NumberOf[_T]
+Given: TypeAlias = _T | DeviceArray | NumberOf[_T] | NoOther
 
 # A launch of a Python function of some type.
 class _OfFunction(Protocol[_T_co]):
@@ -89,6 +92,10 @@ class LaunchOf(Protocol[_T_co]):
 # What kernels and device functions take where they take nothing: the names of the classes are in messages.
 class GridAndBlockInBrackets: ...
 class CalledByKernelsAlone: ...
+
+# Defaults of what jit is given first. The names of the classes are in messages.
+class Function: ...
+class Signature: ...
 
 # Callable, so that staticmethod takes a kernel.
 class _LaunchedInBrackets:

@@ -529,8 +529,8 @@ def test_info(own_cache, tmp_path):
     assert str(info).splitlines() == [
         f"cache in {tmp_path / 'cache'} (on)",
         f"  4 entries, {info.bytes / 1024:.1f} KiB of 1.0 GiB",
-        f"  link: 1 entry, {info.by_kind[0].bytes / 1024:.1f} KiB",
-        f"  program: 3 entries, {info.by_kind[1].bytes / 1024:.1f} KiB",
+        f"  link: 1 entry, {info.by_kind[0].bytes / 1024:.1f} KiB (finished kernels)",
+        f"  program: 3 entries, {info.by_kind[1].bytes / 1024:.1f} KiB (compiled C++)",
     ]
 
 
