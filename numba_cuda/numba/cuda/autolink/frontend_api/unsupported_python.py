@@ -374,8 +374,8 @@ _TABLE = [
         ),
         (
             r"CUDA kernel must have void return type",
-            "",
-            "write the result to an array: kernels return nothing",
+            "kernels return nothing, and this one returns a value",
+            "write the result to an array",
         ),
         (r"Cannot unify ", "", "give the variable one type on all paths, or use a variable for each"),
         (r"cannot type infer runaway recursion", "", "let the function return on one path before it calls itself"),

@@ -114,7 +114,7 @@ MISTAKES = {
         "pass an array of numbers, such as x.astype(np.float32)",
     ),
     "returning[1, 1](x)": (
-        "TypingError: kernels return nothing, and this one returns float32",
+        "TypingError: kernels return nothing, and this one returns ",
         "write the result to an array",
     ),
     "writing[1, 64](x)": ("FaultError: A write of 4 bytes out of bounds\n", ""),
