@@ -63,6 +63,18 @@ def assignment_refused(obj: object, name: str, what: str) -> AttributeError:
     )
 
 
+class _UnknownAttributeError(AttributeError):
+    """Its text, for which headers may be read, is found when it is shown: compilers ask for many attributes."""
+
+    def __str__(self) -> str:
+        function: Any = self.obj
+        return str(function._explain_unknown(str(self.name)))
+
+
+_UnknownAttributeError.__module__, _UnknownAttributeError.__qualname__ = "builtins", "AttributeError"
+_UnknownAttributeError.__name__ = "AttributeError"
+
+
 class _Documentation:
     """The ``__doc__`` of a class, *text*, and of its objects, which describe themselves to ``help()``."""
 
@@ -107,12 +119,16 @@ class CxxFunction(DeviceCallable):
             last = declared[0].name.rpartition("::")[2] if len(declared) == 1 else ""
             if found := read_signature(declared[0].text, last) if last else None:
                 return found
+        raise _UnknownAttributeError(name=name, obj=self)
+
+    def _explain_unknown(self, name: str) -> str:
+        """Return what is said of an attribute that this has not."""
         text = f"{self.__name__!r} of C++ has no attribute {name!r}"
-        if not name.startswith("_"):
-            enumerator = explain_enumerator(f"{self.__name__}::{name}", list_texts(self._source))
-            diagnosis, remedy = enumerator or ("", self._describe_inside(name))
-            text += f"{diagnosis and ': '}{diagnosis}\n  what to do: {remedy}"
-        raise AttributeError(text, name=name, obj=self)
+        if name.startswith("_"):
+            return text
+        enumerator = explain_enumerator(f"{self.__name__}::{name}", list_texts(self._source))
+        diagnosis, remedy = enumerator or ("", self._describe_inside(name))
+        return f"{text}{diagnosis and ': '}{diagnosis}\n  what to do: {remedy}"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):

@@ -51,15 +51,31 @@ class _Build(NamedTuple):
 
 def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built; last, what
-    is not cached. One stands for those after another that say the same."""
+    is not cached. One stands for those after another that say the same, and for kernels that one run built for the same
+    cause."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    lines = [(build, _line(build, names)) for build in _with_earlier(shown)]
     found = []
-    for _, same in itertools.groupby(lines, key=lambda each: (each[1], each[0].before is None and each[0].entry)):
-        (build, text), *others = same
-        found.append(f"{_written(build.entry)}  {text}{f' ({len(others) + 1} builds)' if others else ''}")
-    return found
+    for _, of_run in itertools.groupby(_with_earlier(shown), key=lambda each: _rebuilt_with(each, names)):
+        first, *others = of_run
+        named = list(dict.fromkeys(_name_of(each, names) for each in (first, *others)))
+        line = _line(first, formatting.listed(named, _MOST_CALLS))
+        count = len(others) + 1 if len(named) == 1 else 1
+        found.append((_written(first.entry), line, count, first.before is None and first.entry))
+    lines = []
+    for (text, _), same in itertools.groupby(found, key=lambda each: (each[1], each[3])):
+        (when, _, count, _), *more = same
+        count += sum(each[2] for each in more)
+        lines.append(f"{when}  {text}{f' ({count} builds)' if count > 1 else ''}")
+    return lines
+
+
+def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
+    """Return what is the same for kernels that one run built again for the same cause."""
+    if build.before is None or not build.entry.run:
+        return (build.entry.digest,)
+    name = _name_of(build, names)
+    return build.entry.run, target_of(build.entry), _describe(build, name).removeprefix(name)
 
 
 def as_data(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
@@ -87,7 +103,7 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     lines = []
     for build in _with_earlier(shown):
         entry, before = build.entry, build.before
-        lines.append(f"{_written(entry)}  {_line(build, names)}")
+        lines.append(f"{_written(entry)}  {_line(build, _name_of(build, names))}")
         place = fact(entry, "path") or entry.name
         types = fact(entry, "types")
         lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
@@ -192,8 +208,8 @@ def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool 
     return subject.name if entry.kind in ("program", "link", NOT_CACHED) else f"{entry.kind} {subject.name}"
 
 
-def _line(build: _Build, names: Mapping[bytes, str]) -> str:
-    return f"{target_of(build.entry):7} {printable(_describe(build, _name_of(build, names)))}"
+def _line(build: _Build, name: str) -> str:
+    return f"{target_of(build.entry):7} {printable(_describe(build, name))}"
 
 
 def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:

@@ -188,6 +188,11 @@ def file(path: str | None) -> str:
     return cell_name(path) or os.path.basename(path) if path else "?"
 
 
+def times(some: Sequence[object]) -> str:
+    """Return how many there are, as a factor; nothing of one."""
+    return f" \N{MULTIPLICATION SIGN}{len(some)}" if len(some) > 1 else ""
+
+
 def places(calls: Iterable[CallReport]) -> str:
     """Return the lines of *calls* as ``kernels.py:7, 12 and 15``; of many, the others are a number."""
     found: dict[str, dict[str, None]] = {}

@@ -16,13 +16,14 @@ from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
-from . import comparison, formatting, graph, text, trace
+from . import call_items, comparison, formatting, graph, summary, trace
 from .records import KernelReport
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 CLASS = "numba-cuda-autolink"
+_MANY = 24  # rows of a table, from which on it scrolls
 _WITH_NUMBER = re.compile(r"(\D*)(\d*)")
 
 
@@ -87,16 +88,16 @@ def _environment() -> Environment:
     called = (
         trace.lanes,
         trace.totals_of,
-        text.full_name,
-        text.whole_name,
-        text.inlining,
-        text.boxes,
+        call_items.full_name,
+        call_items.whole_name,
+        call_items.inlining,
+        summary.boxes,
         graph.draw,
     )
     environment.globals |= {function.__name__: function for function in called}
     environment.tests["absolute"] = os.path.isabs
     environment.globals |= {"titles": formatting.titles, "zip": zip}
-    environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": text.MANY, "RESTORED": formatting.RESTORED}
+    environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": _MANY, "RESTORED": formatting.RESTORED}
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))
     environment.globals["graph_style"] = markupsafe.Markup(_important("graph.css"))
     return environment

@@ -113,7 +113,8 @@ class Report(KernelReport):
         if file.isatty():
             from rich.console import Console
 
-            Console(file=file).print(self)
+            console = Console(file=file)
+            console.print(text.to_tree(self, console.width))
         else:
             print(text.to_text(self, width), file=file)
 

@@ -261,6 +261,20 @@ def test_each_build_is_compared_with_the_last_run(files):
     assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
 
 
+def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):
+    again = "kernel[1, 1](np.ones(1, np.float64))\nsecond[1, 1](np.ones(1, np.float32))\n"
+    second = "@cuda.jit\ndef second(x):\n    x[0] = lib.ten(x[0])\n\n\nkernel["
+    (files / "m.py").write_text(PROGRAM.replace("\nkernel[", f"\n{second}", 1) + again)
+    (files / "helpers.py").write_text(HELPERS)
+    run(files)
+    rewrite(files / "ten.cu", ("10", "11"))
+    run(files)
+    kernels = [f"m.py:{each}" for each in ("second", "kernel(float64[::1])", "kernel(float32[::1])")]
+    assert str(cache.why("")).splitlines()[0][29:] == (
+        f"{kernels[0]}, {kernels[1]} and {kernels[2]}: ten.cu changed: line 3"
+    )
+
+
 def test_what_was_removed_from_the_cache_is_no_first_build(files):
     build(files / "m.py")
     cache.prune(0)

@@ -23,6 +23,7 @@ from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
+from numba.cuda.autolink.reports import text
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.formatting import titles
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
@@ -516,11 +517,11 @@ def test_lines_of_the_text_are_no_longer_than_80_characters(report):
 
 def test_a_large_report_has_one_line_for_each_function():
     lines = str(many(40)).replace("\n        ", " ").splitlines()
-    lines[:2] = [" ".join(lines[:2])] if lines[1].startswith("    ") else lines[:2]
-    assert lines[1] == "  40 calls of external code for sm_90: 40 of 40 inlined; more in HTML, JSON"
-    for number, line in enumerate(lines[2:42], 1):
+    at = lines.index("  40 calls of external code for sm_90: more in HTML, JSON")
+    assert lines[at - 1].endswith("occupancy 100%, inlined 40 of 40")
+    for number, line in enumerate(lines[at + 1 : at + 41], 1):
         assert re.fullmatch(rf"    .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
-    assert lines[42].startswith("  link for sm_90")
+    assert lines[at + 41].startswith("  link for sm_90")
     assert len(lines) < 70
     link = many(40).builds[0].link
     report = dataclasses.replace(many(40).builds[0], link=dataclasses.replace(link, options=("-a=1", *("-k=x",) * 40)))
@@ -537,9 +538,54 @@ def test_lines_of_a_large_report_do_not_repeat_the_name_of_a_call_and_say_what_w
     body = "".join(f"    x[0] = library['add<{number}>'](x[0])\n" for number in range(24))
     exec(f"def kernel(x):\n{body}    x[0] = library.called(x[0])\n", names)
     lines = str(build(names["kernel"], "void(int32[::1])").report).splitlines()
-    assert lines[1] == "  25 calls of external code for sm_90: 24 of 25 inlined; more in HTML, JSON"
-    assert lines[2] == "    add<0>(int32) at <string>:2"
-    assert lines[26] == "    called(int32) at <string>:26, not inlined: called(int)"
+    assert re.fullmatch(r"  sm_90: \d+ registers, stack \d+ bytes, no spills, occupancy .*, inlined 24 of 25", lines[1])
+    assert lines[2:5] == [
+        "  not inlined",
+        "    called(int32) at <string>:26",
+        "  25 calls of external code for sm_90: more in HTML, JSON",
+    ]
+    assert lines[5] == "    add<0>(int32) at <string>:2"
+    assert lines[29] == "    called(int32) at <string>:26, not inlined: called(int)"
+
+
+@pytest.mark.parametrize("number", [5, 6, 23])
+def test_the_head_names_what_was_not_inlined_and_from_six_calls_on_those_of_a_function_are_one_line(number):
+    library = autolink.cxx("""
+        __device__ __noinline__ int inner(int x) { return x * x + 5; }
+        __device__ int around(int x) { return inner(x) + 1; }
+        __device__ int plus(int x) { return x + 1; }
+    """)
+    names = {"library": library}
+    body = "".join(f"    x[0] = library.{'around' if n in (1, 4) else 'plus'}(x[0])\n" for n in range(number))
+    exec(f"def kernel(x):\n{body}", names)
+    lines = str(build(names["kernel"], "void(int32[::1])").report).splitlines()
+    assert lines[2:4] == [
+        "  not inlined",
+        "    around(int32) ×2 at <string>:3 and 6: inner(int) called",  # noqa: RUF001 - as it is shown
+    ]
+    calls = [line for line in lines[5:] if re.match(r"    \S*(around|plus)\(", line) or re.match(r"    \d+\. ", line)]
+    assert sum("around(int32)" in line for line in calls) == (2 if number < 6 else 1)
+    assert len(lines) < (70 if number < 6 else 35)
+
+
+def test_the_table_of_architectures_fits_into_80_columns_and_is_lines_where_there_is_no_room(front_end):
+    library = autolink.cxx("__device__ float f(float x, int n) { return n < 1 ? x : f(x, n - 1) * x; }")
+
+    @front_end.cuda.jit
+    def kernel(x):
+        x[0] = library.f(x[0], 5)
+        for n in range(12):
+            x[n] = library.f(x[n], n)
+
+    report = autolink.report(kernel, "void(float32[::1])", cc=["8.0", "9.0", "10.0a", "12.0a"])
+    lines = text.to_text(report).splitlines()
+    at = next(number for number, line in enumerate(lines) if "registers  " in line)
+    rows = lines[at : at + 5]
+    assert all(re.match(r"  (sm_\d+a? +\d|  +registers)", row) and len(row) <= 80 for row in rows)
+    narrow = text.to_text(report, 50).splitlines()
+    assert not any("registers  " in line for line in narrow)
+    heads = [line for line in narrow if re.match(r"  sm_\d+a?: \d+ registers, ", line)]
+    assert len(heads) == 4 and all(len(line) <= 50 for line in heads)
 
 
 class Terminal(io.StringIO):
@@ -765,15 +811,17 @@ __device__ float apart(float x) { return x * 2; }
 
     report = autolink.report(kernel, "void(float32[::1])", cc=["8.0", "9.0", "10.0"])
     lines = str(report).splitlines()
-    at = lines.index("  3 architectures")
-    titles, *rows = (re.split(r" {2,}", line.strip()) for line in lines[at + 1 : at + 5])
+    at = next(number for number, line in enumerate(lines) if line.startswith("          registers"))
+    titles, *rows = (re.split(r" {2,}", line.strip()) for line in lines[at : at + 4])
     assert titles == ["registers", "shared", "stack", "spills", "occupancy", "inlined", "size"]
     assert [row[0] for row in rows] == ["sm_80", "sm_90", "sm_100"]
     assert [row[1] for row in rows] == [str(each.result.registers) for each in report.builds]
-    assert [row[6] for row in rows] == ["2 of 2", "2 of 2", "1 of 2"]
+    assert [row[6] for row in rows] == ["2/2", "2/2", "1/2"]
+    assert lines[at + 4] == "  not inlined for sm_100"
+    assert re.fullmatch(r"    apart\(float32\) at test_report.py:\d+", lines[at + 5])
     assert sum(line.startswith("    1. plus(float32)") for line in lines) == 1
-    assert "  2 calls of external code for sm_90: 2 of 2 inlined; as for sm_80" in lines
-    at = lines.index("  2 calls of external code for sm_100: 1 of 2 inlined; as for sm_80 but for")
+    assert "  2 calls of external code for sm_90: as for sm_80" in lines
+    at = lines.index("  2 calls of external code for sm_100: as for sm_80 but for")
     assert lines[at + 1 : at + 3] == ["    2. apart(float32)", "      inlined: no, apart(float) is called"]
     assert str(report).count("inputs: ") == 1
     assert sum("-arch=" in line for line in lines) == 1
@@ -806,7 +854,7 @@ def test_of_many_calls_those_of_a_function_are_one_line(tmp_path):
     names = {"library": library}
     exec(f"def kernel(x):{body}", names)
     lines = [line.strip() for line in str(build(names["kernel"], "void(float32[::1])").report).splitlines()]
-    at = lines.index("29 calls of external code for sm_90: 19 of 29 inlined; more in HTML, JSON")
+    at = lines.index("29 calls of external code for sm_90: more in HTML, JSON")
     assert lines[at + 1 : at + 4] == [
         "f0(float32) ×10 at <string>:2, 5, 8 and 7 more",  # noqa: RUF001 - as it is shown
         "f1(float32) ×10 at <string>:3, 6, 9 and 7 more, not inlined: f1(float)",  # noqa: RUF001

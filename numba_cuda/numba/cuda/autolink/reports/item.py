@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`Item`: a line of the outline of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line: a label that may be highlighted, the text after it, and the items below it."""
+
+    label: str
+    text: str = ""
+    below: tuple[Item, ...] = ()
