@@ -321,7 +321,7 @@ def test_occupancies_that_are_the_same_have_one_line(report):
     found = occupancies("sm_90", 48, 0, None)
     result = dataclasses.replace(report.builds[0].result, registers=48, occupancy=found)
     lines = str(dataclasses.replace(report, builds=(dataclasses.replace(report.builds[0], result=result),)))
-    found = [line.strip() for line in lines.splitlines() if "occupancy" in line]
+    found = [line.strip() for line in lines.splitlines() if line.strip().startswith("occupancy")]
     assert found == [
         "occupancy of 128 and 256 threads: 62%, limited by registers",
         "occupancy of 512 and 1024 threads: 50%, limited by registers",
@@ -689,3 +689,17 @@ def test_titles_of_listings_are_whole_and_lines_need_no_option_that_is_given():
     without = dataclasses.replace(report, builds=(dataclasses.replace(built, listings=bare),)).to_html()
     assert "cuda.jit(lineinfo=True, lto=False)" in without
     assert "needs line information" not in without
+
+
+@needs_nvdisasm
+def test_lines_of_a_text_that_are_one_line_in_python_are_shown_once(tmp_path):
+    path = tmp_path / "one_line.py"
+    text = "__device__ __noinline__ float a(float x) {\\n    x = x * x;\\n    return x * x + 1;\\n}"
+    path.write_text(f'LIBRARY = autolink.cxx("{text}")\n\n\ndef kernel(x):\n    x[0] = LIBRARY.a(x[0])\n')
+    names = {"autolink": autolink, "__name__": "one_line"}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    kernel = cuda.jit(lineinfo=True)(names["kernel"])
+    report = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True)
+    (listing,) = [each for each in report.builds[0].listings if each.name == str(path)]
+    assert [line.number for line in listing.lines] == [1]
+    assert listing.lines[0].sass and listing.lines[0].text.splitlines()[2] == "    return x * x + 1;"
