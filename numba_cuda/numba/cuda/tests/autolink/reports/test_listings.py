@@ -71,7 +71,7 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
         (True, ()),
     ]
     assert "inlined: no, power<3>(float) is called" in str(report)
-    assert "<div>no, helper(float) is called</div>" in report.to_html()
+    assert ">no, helper(float) is called<" in report.to_html()
 
 
 def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():
@@ -363,7 +363,7 @@ __device__ float work(float* x, int n) {
 
 
 def test_how_many_calls_are_inlined_is_at_the_top(report):
-    assert "2 calls of external code for sm_90: 1 of 2 inlined" in str(report)
+    assert ", inlined 1 of 2\n" in str(report)
     boxes = re.search('<div class="facts">(.*?)\n</div>\n', report.to_html(), re.DOTALL)[1]
     assert '<span class="faint">inlined</span><b>1 of 2</b>' in boxes
     assert '<span class="faint">occupancy</span><b>100%</b>' in boxes
