@@ -15,6 +15,8 @@ from .change import Change, differing
 from .paired_calls import Pair, is_same_object, named
 from .records import FOR_ARCHITECTURES, CodeReport
 
+_MOST = 8  # functions that are listed
+
 
 def edits_in_python(arch: str, before: Sequence[PythonFunction], now: Sequence[PythonFunction]) -> Iterator[Change]:
     """Yield which functions were edited, how the values that they refer to differ, and which are new or gone."""
@@ -63,56 +65,43 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
     changes. *same_code*: whether architecture and options are the same; *with_python*: whether `edits_in_python` says
     what there is to say of functions in Python."""
     calls = defaultdict[tuple[str, str | None], dict[str, None]](dict)  # by function and file, the calls
-    others = defaultdict[tuple[str | None, str | None], dict[str, None]](dict)  # by functions that are gone and new
     for old, new in pairs:
         if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
             continue
         file = file_of_item(new.object)
         for one, other in zip(old.returned, new.returned, strict=True):
-            if with_python and _is_python(one) and _is_python(other):
-                continue
-            edited, gone, added = _edited(one, other, file, same_code and one.options == other.options)
-            for name in edited:
-                calls[name, file][named(new)] = None
-            if gone or added:
-                others[formatting.listed(gone) or None, formatting.listed(added) or None][named(new)] = None
+            if not (with_python and _is_python(one) and _is_python(other)):
+                for name in _edited(one, other, file, same_code and one.options == other.options):
+                    calls[name, file][named(new)] = None
+    together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
     for (name, file), some in calls.items():
-        yield Change(arch, f"{_described(name, file, [*some])} was edited")
-    for (old_names, new_names), some in others.items():
-        yield Change(arch, f"functions in the code of {formatting.listed([*some])}", old_names, new_names)
-
-
-def _described(name: str, file: str | None, calls: Sequence[str]) -> str:
-    """Return a function with this *name*, or what is inlined in its *calls* where there is none."""
-    place, by = f" in {file}" if file else "", formatting.listed(calls)
-    if name == file:
-        return name
-    if not name:
-        return f"code of {by}{place}"
-    is_called = [name.partition("(")[0]] == [call.partition("(")[0] for call in calls]
-    return f"{name}{place}{'' if is_called else f', called by {by},'}"
+        place, by = f" in {file}" if file else "", formatting.listed([*some])
+        if name == file:
+            yield Change(arch, f"{name} was edited")
+        elif not name:
+            yield Change(arch, f"code of {by}{place} was edited")
+        elif [name.partition("(")[0]] == [call.partition("(")[0] for call in some]:
+            together[place].append(name)
+        else:
+            yield Change(arch, f"{name}{place}, called by {by}, was edited")
+    for place, names in together.items():
+        yield Change(arch, f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited")
 
 
 def _is_python(code: CodeReport) -> bool:
     return code.kind != CUDA.name and code.source is not None
 
 
-def _edited(
-    before: CodeReport, now: CodeReport, file: str | None, same_code: bool
-) -> tuple[list[str], list[str], list[str]]:
+def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:
     """Return the functions that were edited in code of a *file*, an empty text for what is inlined in the call, or the
-    file; those that are gone, and those that are new. What both reports know decides: the functions that are called,
-    or else the source."""
+    file. What both reports know decides: the functions that are called, or else the source. A function that is called
+    in one of them alone is an edit of what calls it."""
     if same_code and before.content is not None and before.content == now.content:
-        return [], [], []
+        return []
     if before.functions and now.functions and before.options == now.options:
         sides = Counter(before.functions), Counter(now.functions)
-        different = [dict.fromkeys(name for name, _ in some) for some in (sides[0] - sides[1], sides[1] - sides[0])]
-        names = [{name for name, _ in code.functions} for code in (before, now)]
-        gone, added = (
-            [name for name in some if name not in other] for some, other in zip(different, names[::-1], strict=True)
-        )
-        edited = sorted({*different[0], *different[1]} - {*gone, *added})
-        return [name for name in edited if name != FOR_ARCHITECTURES] or [file or ""][: len(edited)], gone, added
+        different = {name for name, _ in (*(sides[0] - sides[1]), *(sides[1] - sides[0]))}
+        edited = sorted(different & {name for name, _ in before.functions} & {name for name, _ in now.functions})
+        return [name for name in edited if name != FOR_ARCHITECTURES] or [file or ""][: len(different)]
     one, other = (before.source, now.source) if before.source and now.source else (before.sha256, now.sha256)
-    return [file or ""] if one != other else [], [], []
+    return [file or ""] if one != other else []

@@ -379,3 +379,16 @@ def test_what_all_architectures_have_in_common_is_said_once(front_end):
         return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=[(8, 0), (9, 0)])
 
     assert build(2).changes_since(build(1)).splitlines() == ["all: f(float) was edited"]
+
+
+def test_edits_of_many_functions_are_one_line(front_end):
+    def build(sign):
+        lib = autolink.cxx(
+            "".join(f"__device__ float f{n}(float x) {{ return x {sign} {n + 2}; }}\n" for n in range(10))
+        )
+        names = {"lib": lib}
+        exec(f"def kernel(x):\n    x[0] = {' + '.join(f'lib.f{n}(x[{n}])' for n in range(10))}", names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    edits = [each.what for each in changes(build("+"), build("-")) if each.is_edit]
+    assert edits == [f"{', '.join(f'f{n}(float)' for n in range(7))} and 3 more were edited"]
