@@ -5,6 +5,7 @@ Those of numba.cuda go into the folder of Numba's own numba.cuda, where all tool
 numba-stubs hides Numba's own types: pyright then reads none of Numba's stubs. The other modules of numba-cuda, which no
 tool finds under the names that they are imported by, have stubs that hand on what is in them. The package
 numba_cuda_autolink has stubs of its own, so that editors complete no modules and no attributes that are not public.
+Those of numba_cuda_mlir are partial: of all but its cuda, tools read its own.
 jedi completes all folders and files of a package: what stubs share is in numba.cuda.core._stubs.
 jedi does not look for ``__getattr__`` in stubs: classes that have it are in Python files, which no program can import.
 """
@@ -24,7 +25,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
 STUBS = ROOT / "stubs"
-PACKAGES = ("numba", "numba_cuda_autolink-stubs")
+PACKAGES = ("numba", "numba_cuda_autolink-stubs", "numba_cuda_mlir-stubs")
 MODULES = ROOT / "stubs" / "numba_cuda_modules.txt"
 # mypy, which does not look into numba-cuda's code, takes any name.
 HANDED_ON = """from typing import Any as _Any

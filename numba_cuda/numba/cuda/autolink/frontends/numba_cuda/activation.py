@@ -26,7 +26,6 @@ from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
@@ -44,7 +43,6 @@ from ...compilation.context import (
 from ...frontend_api.launch_messages import FIX_OPTION
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
-from .jit_options import wrong_option
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -63,7 +61,11 @@ _kernel_caches: list[Callable[[Any, Any], Any]] = []
 def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
     """Refuse options of wrong types. Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is
     given. Note the functions that cannot be compiled as they are decorated, where a file is listed."""
+    from .jit_options import wrong_option
+
     if (wrong := wrong_option(options)) is not None:
+        from numba_cuda_autolink.errors import at_call
+
         with short_traceback():
             raise TypeError(at_call(wrong))
     uncompiled = current_state().uncompiled

@@ -169,7 +169,7 @@ def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_or_numba_cuda(names):
 
 def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
-    stubs = [name for name in names if re.fullmatch(r"(numba/cuda|numba_cuda_autolink-stubs)/.*\.pyi", name)]
+    stubs = [name for name in names if re.fullmatch(r"(numba/cuda|numba_cuda_(autolink|mlir)-stubs)/.*\.pyi", name)]
     assert {"numba/cuda/__init__.pyi", "numba/cuda/core/errors/__init__.pyi"} <= set(stubs)
     assert "numba_cuda_autolink-stubs/__init__.pyi" in stubs
     stub = zipfile.ZipFile(wheel).read("numba/cuda/autolink/__init__.pyi").decode()
@@ -177,7 +177,8 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names, wheel):
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
     for_jedi = ["numba/cuda/core/_stubs/cxx_library.py", "numba/cuda/core/_stubs/kernel_library.py"]
     at_root = ["numba_cuda_autolink.pth", "numba_cuda_autolink.start"]
-    assert sorted(set(others) - set(stubs)) == ["_numba_cuda_autolink_command.py", *for_jedi, *at_root]
+    partial = "numba_cuda_mlir-stubs/py.typed"
+    assert sorted(set(others) - set(stubs)) == ["_numba_cuda_autolink_command.py", *for_jedi, *at_root, partial]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 

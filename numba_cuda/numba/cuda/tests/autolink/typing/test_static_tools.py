@@ -46,7 +46,7 @@ def make_environment(folder: Path, with_stubs: bool) -> Path:
     (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
     site.mkdir(parents=True)
     for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if package.name != "numba_cuda_autolink-stubs":
+        if package.name not in ("numba_cuda_autolink-stubs", "numba_cuda_mlir-stubs"):
             link(package, site)
     if with_stubs:
         module(PROJECT, "build_stubs").write_stubs(site)
@@ -163,6 +163,75 @@ def test_checkers_name_what_is_wrong(tmp_path, mypy, pyright):
         assert any(of_pyright in each for each in said), (call, said)
         said = [each for each in by_mypy if each.startswith(f"explained.py:{number + 1}:")]
         assert any(of_mypy in each for each in said), (call, said)
+
+
+OF_MLIR = """
+import numpy as np
+import numpy.typing as npt
+from numba.cuda import autolink
+from numba_cuda_mlir import cuda
+from numba_cuda_mlir.cuda.experimental import consteval
+
+hypot = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
+
+
+@cuda.jit
+def kernel(x: npt.NDArray[np.float32], n: int) -> None:
+    i = cuda.grid(1)
+    tile = cuda.shared.array(32, np.float32)
+    tile[cuda.threadIdx.x] = x[i]
+    cuda.syncthreads()
+    if i < x.size:
+        x[i] = hypot(tile[0], helper(x[i]))
+        cuda.atomic.add(x, 0, n)
+
+
+@cuda.jit(device=True)
+def helper(x: float) -> float:
+    return x
+
+
+@cuda.jit("void(float32[::1])", lineinfo=True)
+def with_signature(x: npt.NDArray[np.float32]) -> None:
+    x[0] = cuda.float32x2(1, 2).x
+
+
+linked: autolink.LinkedKernel = autolink.build(kernel, "void(float32[::1], int32)", cc=(9, 0))
+kernel[1, 32](cuda.to_device(np.zeros(3, np.float32)), 3)
+with_signature[1, 32](np.zeros(3, np.float32))
+autolink.bind(kernel, "void(float32[::1], int32)")[1, 32](np.zeros(3), 3)
+cuda.synchronize()
+print(kernel.inspect_mlir(), kernel.py_func, cuda.inline_ptx, consteval)
+cuda.jit(fastmth=True)  # fastmth
+cuda.jit(max_registers="64")  # max_registers
+kernel[1, 32](np.zeros(3, np.float32), "3")  # Given|int
+kernel[1](np.zeros(3, np.float32), 3)  # LaunchNeedsGridAndBlock
+"""
+
+
+def test_checkers_know_the_cuda_of_numba_cuda_mlir(tmp_path, mypy, pyright):
+    pytest.importorskip("numba_cuda_mlir")
+    (tmp_path / "of_mlir.py").write_text(OF_MLIR)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}))
+    found = json.loads(run(*pyright, "--outputjson", cwd=tmp_path).stdout)["generalDiagnostics"]
+    by_pyright = [(each["range"]["start"]["line"] + 1, each["message"]) for each in found]
+    printed = run(*mypy, "--strict", "of_mlir.py", cwd=tmp_path).stdout
+    by_mypy = [(int(line), text) for line, text in re.findall(r"^of_mlir.py:(\d+): error: (.*)", printed, re.MULTILINE)]
+    marked = [(n, line.partition("  # ")[2]) for n, line in enumerate(OF_MLIR.splitlines(), 1) if "  # " in line]
+    for said in by_pyright, by_mypy:
+        assert {line for line, _ in said} == {line for line, _ in marked}, said
+        assert all(any(n == line and re.search(name, text) for n, text in said) for line, name in marked), said
+
+
+def test_the_stub_of_numba_cuda_mlir_has_its_options_and_its_names():
+    mlir = pytest.importorskip("numba_cuda_mlir.cuda")
+    decorators = pytest.importorskip("numba_cuda_mlir.decorators")
+    tree = ast.parse((PROJECT / "stubs" / "numba_cuda_mlir-stubs" / "cuda" / "__init__.pyi").read_text())
+    (options,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "JitOptions"]
+    declared = {ast.unparse(field.target) for field in options if isinstance(field, ast.AnnAssign)}
+    assert declared >= {each.name for each in decorators._get_schema() if not each.name.startswith("_")}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "numba.cuda"]
+    assert not [each.name for node in imports for each in node.names if not hasattr(mlir, each.name)]
 
 
 # All that it uses has types, and all modules that it imports are found.
@@ -678,8 +747,8 @@ def test_jedi_shows_docstrings(code, shown, asked_of_jedi):
     assert shown in name.docstring()
 
 
-# Pages of errors, of Numba's own extensions, which checkers do not know, and of numba-cuda-mlir's stubs.
-UNTYPED_PAGES = {"errors.md", "porting.md", "second_front_end.md"}
+# Pages of errors, and of Numba's own extensions, which checkers do not know.
+UNTYPED_PAGES = {"errors.md", "porting.md"}
 ACCEPTED = {
     "no-redef": "blocks of a page define kernels of the same name",
     "name-defined": "a file that goes on from the block before it",
