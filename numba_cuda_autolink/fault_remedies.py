@@ -28,6 +28,7 @@ _REMEDIES = {  # by the names of `emulator.state.Error`
 _BY_PHRASE = {  # of a message, which says more than the error's name
     "after the memory was freed": "keep the array, as in a variable, until the last kernel that uses it has run",
     "at an address of other memory": "pass an array of cuda.shared.array where C++ expects __shared__ memory",
+    "through a null pointer": "pass an array, which None is not; or test the pointer before it is used",
     "not near any memory": "pass an array, or a pointer into one: kernels do not reach the memory of the host",
     "dynamic shared memory: ": "launch with its size in bytes: kernel[grid, block, stream, nbytes](...)",
 }

@@ -36,8 +36,7 @@ _TOOLKIT = (
 def pip(action: str) -> str:
     """Return how pip does an *action* in the environment of this process: ``pip install``, if that is the pip which the
     shell finds; or else with the path of this Python, and where it has no pip, by uv."""
-    found = shutil.which("pip")
-    if found and os.path.realpath(os.path.dirname(found)) == os.path.realpath(sysconfig.get_path("scripts")):
+    if (found := shutil.which("pip")) and _is_of_this_python(found):
         return f"pip {action}"
     python = shlex.quote(sys.executable)
     if importlib.util.find_spec("pip") is None:
@@ -45,6 +44,14 @@ def pip(action: str) -> str:
             return f"uv pip {action.removesuffix(' -y')} --python {python}"
         return f"{python} -m ensurepip && {python} -m pip {action}"
     return f"{python} -m pip {action}"
+
+
+def _is_of_this_python(script: str) -> bool:
+    """Whether a *script* is one of this environment, and runs its Python: in a copied one it runs that of the other."""
+    if os.path.realpath(os.path.dirname(script)) != os.path.realpath(sysconfig.get_path("scripts")):
+        return False
+    with open(script, "rb") as file:
+        return os.fsencode(os.path.join(os.path.dirname(sys.executable), "")) in file.read(1000)
 
 
 def cuda_of_packages() -> str:

@@ -10,6 +10,7 @@ import itertools
 import os
 import pathlib
 import re
+import shlex
 import sys
 import textwrap
 import traceback
@@ -102,6 +103,8 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(wrong[1], [each for each in self._names() if each.startswith("--")])
             options = ["/".join(each.option_strings) for each in self._actions if each.option_strings]
             choices = f"  options: {', '.join(options)}\n"
+        elif (wrong := re.match(r"unrecognized arguments: (.*[(\[].*)", message)) and "--sig" in self._names():
+            remedy = f"write the signature after --sig: --sig {shlex.quote(wrong[1])}"
         elif self.instead and message.startswith("unrecognized arguments: "):
             given = message.partition(": ")[2]
             is_path = os.path.exists(given) or os.sep in given

@@ -65,6 +65,7 @@ def read_installation(versions: dict[str, str] | None = None, checked: Iterable[
     versions = installed_versions() if versions is None else versions
     if checked is None:
         checked = dict.fromkeys((*versions, *_required_packages(), *toolkit_packages()))
+    checked = [name for name in checked if version_of(name) != NOT_INSTALLED]
     hidden = {name: each for name in checked if (each := _hidden_copy(name))}
     path = [os.getcwd(), *moved_folders, *sys.path]
     read = Installation(

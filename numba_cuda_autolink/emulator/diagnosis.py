@@ -163,7 +163,9 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     if code == Error.OUT_OF_BOUNDS:
         allocation = memory.find(failure.address)
         where = "after the memory was freed" if allocation is not None and allocation.freed else "out of bounds"
-        if failure.raised is AddressSpaceError:
+        if _is_null(failure.address):
+            where = "through a null pointer"
+        elif failure.raised is AddressSpaceError:
             where = "of shared memory at an address of other memory"
         return f"{access} of {size} {where}"
     if code == Error.MISALIGNED:
@@ -193,8 +195,14 @@ def _diagnosis(failure: Failure, block: Size) -> str:
     }[code]
 
 
+def _is_null(address: int) -> bool:
+    return 0 <= address < _NEAR
+
+
 def _describe_address(failure: Failure, program: Program, arguments: bytes, lines: tuple[str, ...]) -> str:
     address = failure.address
+    if _is_null(address):
+        return f"{address} bytes after null" if address else "null"
     if failure.stack.is_near(address) or ".local" in failure.instruction.opcode:
         frame = nearest((frame for frame in failure.frames if frame.nbytes), address)
         if frame is None:

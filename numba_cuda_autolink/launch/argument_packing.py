@@ -245,17 +245,14 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
             if view.dtype is None and itemsize and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:
-                is_plain = isinstance(view.dtype, str) and type_name(dtype).isidentifier() and len(view.shape) == ndim
-                converted = (
-                    f"pass {parameter.name}.astype(np.{type_name(dtype)}), or build the kernel for its type, too"
-                )
-                raise Misfit(f"{view}", converted if is_plain else "")
+                raise Misfit(f"{view}", _other_array(parameter, view))
             if layout != "A" and not view.is_contiguous(layout, itemsize):
-                raise Misfit(f"{view}", "make a contiguous copy, or build the kernel for layout A, array(..., [:])")
+                any_layout = f"{type_name(dtype)}[{', '.join([':'] * ndim)}]"
+                raise Misfit(f"{view}", f"{_copy(parameter, value)}; or build the kernel for any layout, {any_layout}")
             if view.readonly and not parameter.readonly:
                 raise Misfit(f"{view}", "copy it")
             strides = view.strides or contiguous_strides(view.shape, itemsize, "C" if layout == "A" else layout)
-            strides = _in_units(strides, parameter.stride_unit, view)
+            strides = _in_units(strides, parameter, view, value)
         except Misfit as error:
             raise place.misfit(error.got, error.remedy) from None
         # The rest is 0: the memory of numba-cuda's runtime, of which arrays from outside have none, and an offset.
@@ -270,8 +267,34 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
     return write
 
 
-def _in_units(strides: Sequence[int], unit: int, view: View) -> tuple[int, ...]:
-    """Return *strides* in *unit* bytes. Raise `Misfit` if they are not multiples of that."""
+def _other_array(parameter: Parameter, view: View) -> str:
+    """Return what to do where *view*, of an array, has other elements or dimensions than a *parameter*; empty where
+    only a kernel that is written for it would take it."""
+    name, ndim, given, item = parameter.name, parameter.ndim, len(view.shape), type_name(parameter.dtype)
+    if given == ndim and isinstance(view.dtype, str) and item.isidentifier():
+        return f"pass y = {name}.astype(np.{item}){_back(name)}; or build the kernel for its type, too"
+    assert parameter.dtype is not None
+    if given == ndim or view.dtype != parameter.dtype or not view.is_contiguous("C", item_size(parameter.dtype)):
+        return ""
+    sizes = "rows, columns" if ndim == 2 else f"{'1, ' * (ndim - 1)}-1"
+    return f"pass {name}.reshape({sizes}), which is the same memory; or build the kernel for {given}d arrays, too"
+
+
+def _copy(parameter: Parameter, value: Any) -> str:
+    """Return how to pass a copy of *value*, an array for a *parameter*, that has the layout of this."""
+    function = "asfortranarray" if parameter.layout == "F" else "ascontiguousarray"
+    is_of_numpy = type(value).__module__.partition(".")[0] == "numpy"
+    made = f", y = np.{function}({parameter.name})" if is_of_numpy else ""
+    return f"pass a contiguous copy{made}{_back(parameter.name)}"
+
+
+def _back(name: str) -> str:
+    return f", and if the kernel writes to it, copy back with {name}[...] = y"
+
+
+def _in_units(strides: Sequence[int], parameter: Parameter, view: View, value: Any) -> tuple[int, ...]:
+    """Return *strides* in the unit of a *parameter*. Raise `Misfit` if they are not multiples of that."""
+    unit = parameter.stride_unit
     if any(stride % unit and length > 1 for stride, length in zip(strides, view.shape, strict=True)):
-        raise Misfit(f"{view} with strides of {', '.join(map(str, strides))} bytes", "make a contiguous copy")
+        raise Misfit(f"{view} with strides of {', '.join(map(str, strides))} bytes", _copy(parameter, value))
     return tuple(stride // unit for stride in strides)

@@ -75,8 +75,15 @@ class EmulatedKernel(Kernel):
     bounds, misaligned ones, barriers that not all threads reach.
     """
 
-    def __init__(self, name: str, describe: Callable[[], Sequence[EmulatedCode]], checks: Checks | None = None):
+    def __init__(
+        self,
+        name: str,
+        describe: Callable[[], Sequence[EmulatedCode]],
+        checks: Checks | None = None,
+        written: str = "",
+    ):
         super().__init__(name, describe)  # type: ignore[arg-type]  # the code is loaded otherwise
+        self._written = written or name
         self._checks = Checks() if checks is None else checks
         self._modules: dict[int, Module] = {}
         self._unload: list[weakref.finalize] = []
@@ -105,7 +112,7 @@ class EmulatedKernel(Kernel):
         return self._with(replace(self._checks, most_back_edges=most_back_edges))
 
     def _with(self, checks: Checks) -> EmulatedKernel:
-        return EmulatedKernel(self.name, self._describe, checks)  # type: ignore[arg-type]
+        return EmulatedKernel(self.name, self._describe, checks, self._written)  # type: ignore[arg-type]
 
     def _configure(self, how: Configuration) -> Callable[..., None]:
         if how.cluster is not None:

@@ -163,6 +163,7 @@ class Kernel:
 
     def __init__(self, name: str, describe: Callable[[], Sequence[Code]]):
         self.name = name
+        self._written = name  # what users write before the sizes of a launch
         self._describe = describe
         self._lock = threading.Lock()
         self._overloads_or_none: tuple[Overload, ...] | None = None
@@ -216,7 +217,7 @@ class Kernel:
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Raise `LaunchError`: a launch has a grid and a block."""
-        raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
+        raise refused_launch(self.name, "no grid and block", f"{self._written}[grid, block](...)")
 
     def __reduce__(self) -> Any:
         raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")

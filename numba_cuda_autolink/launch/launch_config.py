@@ -92,6 +92,8 @@ def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[in
         expected = f"each at least 1 and at most {most}"
         if what == "block" and (threads := math.prod(full)) > most[0]:
             expected += f"\n  what to do: launch more blocks of fewer threads, such as [{-(-threads // 256)}, 256]"
+        elif 0 in full:
+            expected += f"\n  what to do: launch {kernel} only where there is work: a size of 0 in {what} has none"
         raise refused_launch(kernel, f"{what} {size!r}", expected)
     return full[0], full[1], full[2]
 

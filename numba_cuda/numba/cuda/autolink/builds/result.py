@@ -148,7 +148,7 @@ class LinkedKernel(BuildRecord):
             [variable.memory for variable in facts.variables],
             getattr(texts, "make_lined", None),
         )
-        return EmulatedKernel(name, lambda: [code])
+        return EmulatedKernel(name, lambda: [code], written="linked.emulate")
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""

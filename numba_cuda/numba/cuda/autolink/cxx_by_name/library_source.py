@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import list_errors
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, is_path
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, text_fault
 from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
@@ -142,8 +143,9 @@ class LibrarySource:
         arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
         return CUDASource(text, name=label, prologue=self.head.text, **arguments)
 
-    def ask_type(self, expression: str) -> str:
-        """Return the type of a C++ *expression* for the current target, as NVRTC writes it; empty if it has none."""
+    def ask_type(self, expression: str) -> str | None:
+        """Return the type of a C++ *expression* for the current target, as NVRTC writes it; empty if it has none or
+        several, ``None`` if C++ does not know a name in it."""
         inside = f"namespace {self.namespace} {{ {_ASKED.format(expression)} }}" if self.namespace else ""
         path = f"{self.namespace}::" if self.namespace else ""
         text = f"{inside or _ASKED.format(expression)}\n{_SHOWN.format(path)}"
@@ -151,7 +153,10 @@ class LibrarySource:
             compiled(self.write_unit(text, "type"))
         except CompileError as error:
             found = _SHOWN_TYPE.search(error.log)
-            return (found[2] or found[1]) if found else ""
+            errors = list_errors(error.log)
+            if any(each.unknown for each in errors):
+                return None
+            return (found[2] or found[1]) if found and len(errors) == 1 else ""
         return ""
 
     def get_object(self, key: Hashable, make: Callable[[], _T]) -> _T:

@@ -38,7 +38,7 @@ from .remedies import (
     explain_kind,
     explain_operator,
     explain_pointer,
-    find_constant,
+    find_taken,
 )
 from .structs import find_changed
 
@@ -127,10 +127,10 @@ def explain_refusal(
     error: CompileError,
     source: CUDASource,
     target: Target,
-    ask_type: Callable[[str], str] = lambda expression: "",
+    ask_type: Callable[[str], str | None] = lambda expression: "",
 ) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*. *ask_type* returns
-    the type of an expression of C++, empty if it is not known."""
+    the type of an expression of C++, empty if it has none or several, ``None`` if C++ does not know a name in it."""
     error = CompileError(label, _name_structs(error.log, source.data))
     for name in find_changed(error.log):
         return CxxError(
@@ -203,6 +203,11 @@ def explain_refusal(
     if view := explain_view(first, _readable(first.text), label):
         title = _write_first_line(_CALL_TITLE, label, view.diagnosis)
         return _error(title, [*at, view.takes], view.remedy, error.log)
+    for name, _ in _FUNCTOR.findall(source.data):
+        if first.unknown and first.unknown != name:
+            continue
+        if passed := _explain_passed(name, first, label, source, target, ask_type):
+            return _error(_write_first_line(_CALL_TITLE, label, passed[0]), at, passed[1], error.log)
     kind = explain_kind(_readable(first.text), first, arguments)
     is_constructor = "nca::nca_memory<" in source.data  # which is called with memory for an object
     refused = None if kind or is_constructor else explain_class(first, called)
@@ -253,15 +258,14 @@ def explain_refusal(
         remedy = explain_candidates([first.text, *first.lines])
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
-    name, enumeration = find_constant(first.text, called)
-    if name and (enumerator := explain_enumerator(name, _texts(source, target), enumeration)):
+    if text.endswith("is not a C++ function") and (enumerator := explain_enumerator(called, _texts(source, target))):
         text, remedy = enumerator
     if not first.unknown:
         remedy = _find_other_namespace(called, source, target) or remedy or explain_kinds(arguments)
     return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
 
 
-def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str], str]) -> Diagnostic:
+def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str], str | None]) -> Diagnostic:
     """Return an *error* without the candidates that are CUDA's own, such as ``norm``, if the source has one; and with
     the parameters of the function that is *called*, where it is a template with all of its arguments."""
     of_source = any((note := _NOTE.match(line)) and _CANDIDATE.search(note["text"]) for line in error.lines)
@@ -271,7 +275,7 @@ def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str
         if not (of_source and (own := _BUILT_IN_NOTE.match(line)) and _CANDIDATE.search(own["text"]))
     ]
     nameless = [each for each in map(_NAMELESS.search, lines) if each]
-    if len(nameless) == 1 and "<" in called and (known := _FUNCTION.fullmatch(ask_type(f"&{called}"))):
+    if len(nameless) == 1 and "<" in called and (known := _FUNCTION.fullmatch(ask_type(f"&{called}") or "")):
         shown = f'function "{nameless[0]["name"]}({known["parameters"]})"'
         lines = [line.replace(nameless[0]["whole"], shown) for line in lines]
     return replace(error, lines=tuple(lines))
@@ -543,6 +547,27 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     more = ", ..." if len(declared) > _MOST_NAMES else ""
     listed = f"; the source has {', '.join(declared[:_MOST_NAMES])}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
+
+
+def _explain_passed(
+    name: str, error: Diagnostic, label: str, source: CUDASource, target: Target, ask_type: Callable[[str], str | None]
+) -> tuple[str, str] | None:
+    """Return what is wrong where a call passes *name*, which C++ does not know or which is a constant, and what to do;
+    ``None`` for a function, and for a lambda."""
+    if not re.fullmatch(r"(?:\w+::)*[A-Za-z_]\w*", name):
+        return None
+    if enumerator := explain_enumerator(name, _texts(source, target), find_taken(error.text)):
+        return enumerator
+    last, known = name.rpartition("::")[2], ask_type(name)
+    if known is None:
+        unknown = replace(error, text=f'identifier "{last}" is undefined')
+        return f"C++ has no {name!r}", _explain_name(unknown, label, source, target)
+    if known.startswith("const ") and not known.endswith(("]", ")")):
+        taken = f'take it before the kernel: {last} = lib.eval("{name}")'
+        return f"{name!r} is a constant of C++, which kernels do not read by its name", taken
+    if known and not known.endswith(")"):
+        return f"{name} is a variable of C++, not a function", "call a function of C++ that reads it"
+    return None
 
 
 def _find_other_namespace(called: str, source: CUDASource, target: Target) -> str:

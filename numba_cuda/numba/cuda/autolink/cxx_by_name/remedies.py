@@ -264,12 +264,10 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
     return text, ""
 
 
-def find_constant(text: str, called: str) -> tuple[str, str]:
-    """Return the name of C++ that a call passes as a function, or calls as one, where the *text* of an error says that
-    it is none, and the type that C++ takes; empty where it says something else."""
-    if found := _NOT_A_TEMPLATE.search(text):
-        return found["name"] or found["referred"] or "", found["type"] or found["reference"]
-    return (called, "") if text.startswith("expression preceding parentheses") and _NAME.fullmatch(called) else ("", "")
+def find_taken(text: str) -> str:
+    """Return the type that C++ takes where a call passes a function, as the *text* of an error says; else nothing."""
+    found = _NOT_A_TEMPLATE.search(text)
+    return (found["type"] or found["reference"]) if found else ""
 
 
 def number_of_argument(error: Diagnostic) -> int:

@@ -62,7 +62,7 @@ class Resolver:
         make_source: Callable[[Call], CUDASource],
         records: Callable[[], Records],
         place_error: Callable[[CxxError], CxxError],
-        ask_type: Callable[[str], str],
+        ask_type: Callable[[str], str | None],
     ):
         self._make_source = make_source
         self._place_error = place_error

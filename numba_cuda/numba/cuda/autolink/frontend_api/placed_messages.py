@@ -229,7 +229,8 @@ def placed_error(error: Exception) -> str | None:
     is_of_front_end = _is_of_class(error, "NumbaError")
     text = placed(str(error)) if is_of_front_end else readable_types(with_remedy(str(error)))
     place = next(_statements(error), None)
-    if isinstance(error, AttributeError) and "what to do: " not in text:
+    is_advised = "what to do: " in text or "; did you mean " in text
+    if isinstance(error, AttributeError) and isinstance(error.name, str) and not is_advised:
         text += _name_meant(error.name, error.obj)
     if place is not None and not text and is_raised_in_compiler(error):
         text = f"the compiler has no rule for this statement: {_raised(error)}\n  what to do: {_IN_OTHER_WORDS}"

@@ -40,6 +40,7 @@ _CALL_EACH = "call each in a statement of its own: functions[0](x), functions[1]
 _BY_ITS_NAME = "from numba.cuda import literal_unroll; for numba-cuda-mlir, from numba_cuda_mlir.cuda"
 _LOWERS_CALL = r"NotImplemented lowering call to <(?:class '|ufunc '|function |built-in function )"
 _UNTYPED = r"Untyped global name '(\w+)': Cannot determine Numba type of <class "
+_CONSTANT = r"Literal\[int\]\(\d+\)"
 _SHAPE = (
     r"(?:shape[:=] ?)?(?:Literal\[int\]\(\d+\)|UniTuple\(Literal\[int\].*\)|Tuple\((?:Literal\[int\]\(\d+\)(?:, )?)+\))"
 )
@@ -161,16 +162,24 @@ _TABLE = [
             "kernels have no {0}() of Python",
             _LOOP,
         ),
-        (_UNTYPED + "'function'>", "", "decorate it with @cuda.jit(device=True)"),
-        (_UNTYPED + "'type'>", "", "make the object before the kernel, and pass its values, or a record"),
         (
-            _UNTYPED + "'(?:dict|list|set|str|bytes)'>",
-            "",
+            _UNTYPED + "'function'>",
+            "kernels cannot call the Python function {0!r}: it is not a device function",
+            "decorate it with @cuda.jit(device=True)",
+        ),
+        (
+            _UNTYPED + "'type'>",
+            "kernels cannot use the Python class {0!r}",
+            "make the object before the kernel, and pass its values, or a record",
+        ),
+        (
+            _UNTYPED + "'(dict|list|set|str|bytes)'>",
+            "kernels cannot use the {1} {0!r} of Python",
             "give it as a tuple of numbers, an array, or arguments of the kernel",
         ),
         (
-            r"Untyped global name '\w+': Cannot determine Numba type of <class '(?!builtin_|module)[\w.<>]+'>",
-            "",
+            _UNTYPED + r"'(?!builtin_|module)(?:[\w<>]+\.)*(\w+)'>",
+            "kernels cannot use {0!r}, an object of the Python class {1}",
             "take its values before the kernel, as global variables, or pass them as arguments",
         ),
         # Arrays
@@ -182,13 +191,14 @@ _TABLE = [
         (r"(\w+)\(\) only support for numbers", "{0}() takes one number", "give it an element, such as value[0]"),
         (r"Alignment must be a power of 2", "", "give one such as alignment=16, in bytes"),
         (
-            r"No implementation of array\((?:shape[:=] ?)?(?:u?int\d+|(?:Uni)?Tuple\(u?int)",
-            "",
-            "give the array a shape of constants; dynamic shared memory is cuda.shared.array(0, dtype)",
+            rf"No implementation of array\((?:shape[:=] ?)?(?:(?:Uni)?Tuple\((?:{_CONSTANT}, )*)?(?:u?int|float)\d",
+            "the shape of an array is a variable, and has to be constant",
+            "give it as numbers or global variables; cuda.shared.array(0, dtype) is dynamic shared memory, whose size"
+            " in bytes a launch gives: kernel[blocks, threads, stream, nbytes]",
         ),
         (
-            r"No implementation of array\(.*(?:Literal\[str\]|Function\(<class ')",
-            "",
+            r"No implementation of array\([^\n]*(?:Literal\[str\]|Function\(<class ')",
+            "the dtype of an array is not one of NumPy or Numba",
             "give the dtype as a NumPy type, such as np.float32",
         ),
         (
@@ -294,8 +304,8 @@ _TABLE = [
             "pass the end, as in range(x.size)",
         ),
         (
-            r"No implementation of grid(?:size)?\((?:u?int|float)",
-            "",
+            r"No implementation of (grid(?:size)?)\((?:u?int|float)",
+            "the number of dimensions in cuda.{0}() has to be constant",
             "pass 1, 2 or 3 as a constant: a number, or a global variable",
         ),
         (
@@ -358,9 +368,14 @@ _TABLE = [
         ),
         (rf".*{_CONTAINER}", "", f"{NO_CONTAINERS}: {LOCAL_ARRAY}"),
         (
-            r"No conversion from .* to none$|CUDA kernel must have void return type",
-            "",
-            "write the result to an array: kernels return nothing",
+            r"No conversion from (.*) to none$",
+            "kernels return nothing, and this one returns {0}",
+            "write the result to an array",
+        ),
+        (
+            r"CUDA kernel must have void return type",
+            "kernels return nothing, and this one returns a value",
+            "write the result to an array",
         ),
         (r"Cannot unify ", "", "give the variable one type on all paths, or use a variable for each"),
         (r"cannot type infer runaway recursion", "", "let the function return on one path before it calls itself"),

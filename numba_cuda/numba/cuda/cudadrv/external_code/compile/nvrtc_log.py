@@ -300,7 +300,10 @@ def remedy(
     if "distinguished by return type alone" in text:
         return "give it another name, or put it into a namespace: CUDA has functions of its own, such as norm and min"
     if "has already been defined" in text:
-        return "give the two functions different names, made from what distinguishes them, such as sizes and types"
+        return (
+            "give the two different names, or leave one out; names in code that is generated have what distinguishes"
+            " it, such as sizes and types"
+        )
     if _DIRECTIVE.search(text):
         return "do as this #error of the source or header says"
     todo = _fix(error)

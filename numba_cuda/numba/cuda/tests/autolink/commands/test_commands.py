@@ -340,6 +340,11 @@ ERRORS = {
     ),
     "nothing to write": (2, "build KERNEL", "pass -o OUT, --header"),
     "a file as a folder": (1, "build KERNEL -o empty.json/out.ptx", "empty.json is a file, not a folder"),
+    "a signature by its place": (
+        2,
+        "build kernels.py:scale void(float32) --cc 9.0",
+        "unrecognized arguments: void(float32)\n  what to do: write the signature after --sig: --sig 'void(float32)'",
+    ),
     "an option without a command": (2, "--verzion", "unrecognized arguments: --verzion; did you mean --version?"),
     "an option like no other": (2, "explain FILE:kernel --foo", "unrecognized arguments: --foo\n"),
     "exchanged letters": (2, "explain FILE:kernel --sgi x", "unrecognized arguments: --sgi x; did you mean --sig?"),

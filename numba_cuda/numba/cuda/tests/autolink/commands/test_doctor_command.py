@@ -502,7 +502,7 @@ def test_without_a_record_pip_cannot_remove_a_package(installed):
         ("13", "cu13/lib/libnvvm.so.4"),
         ("12", "cuda_nvrtc/lib/libnvrtc.so.12"),
         ("12", "nvjitlink/lib/libnvJitLink.so.12"),
-        ("12", "cuda_nvcc/nvvm/lib64/libnvvm.so.4"),
+        ("12", "cuda_nvcc/nvvm/lib64/libnvvm.so"),
         ("13", "cu13/nvvm/libdevice/libdevice.10.bc"),
         ("12", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc"),
     ],
@@ -820,6 +820,12 @@ def test_the_pip_of_another_environment_is_not_named(monkeypatch, tmp_path):
     assert pip_commands.pip("install") == f"{sys.executable} -m pip install"
     (tmp_path / "pip").touch(0o755)
     assert pip_commands.pip("install") == f"{sys.executable} -m pip install"
+    monkeypatch.setattr(pip_commands.sysconfig, "get_path", lambda name: str(tmp_path))
+    (tmp_path / "pip").write_text("#!/opt/copied/bin/python3\n")
+    assert pip_commands.pip("install") == f"{sys.executable} -m pip install"
+    (tmp_path / "pip").write_text(f"#!{sys.executable}\n")
+    assert pip_commands.pip("install") == "pip install"
+    (tmp_path / "pip").unlink()
     monkeypatch.setattr(pip_commands.importlib.util, "find_spec", lambda name: None)
     assert pip_commands.pip("install") == f"{sys.executable} -m ensurepip && {sys.executable} -m pip install"
     (tmp_path / "uv").touch(0o755)
@@ -985,6 +991,17 @@ def test_missing_metadata_are_damage(installed):
     assert pip_commands.reinstall_command("soup").endswith(" 'soup==1.0'")
     assert installed_packages.requirements("soup") == {}
     assert conflicts({**GOOD, "soup": "1.0"}, NO_TRIALS, "soup")[-1].fix.endswith(" 'soup==1.0'")
+
+
+def test_a_package_without_metadata_and_record_is_not_installed(installed):
+    folder = installed("soup", **{"soup.py": "x"}) / "soup-1.0.dist-info"
+    (folder / "INSTALLER").write_text("pip\n")
+    (folder / "METADATA").unlink()
+    (folder / "RECORD").unlink()
+    installed_packages.version_of.cache_clear()
+    assert [
+        each.what for each in conflicts({**GOOD, "soup": installed_packages.version_of("soup")}, NO_TRIALS, "soup")
+    ] == ["soup is not installed"]
 
 
 def test_what_other_packages_require_is_compared(monkeypatch):

@@ -87,3 +87,19 @@ def test_arguments_in_another_order_are_named_where_c_plus_plus_takes_them_so(ca
 
 def test_arguments_that_no_order_lets_c_plus_plus_take_are_not_exchanged():
     assert "exchange" not in refusal_of("lib.norm(x, x)") + refusal_of("lib.norm(1, 2)")
+
+
+@pytest.mark.parametrize(
+    ("call", "diagnosis", "remedy"),
+    [
+        ("lib.over(lib.M)", "C++ has no 'M'", "declare it in the source"),
+        ("lib.scaled(lib.ovr, 1)", "C++ has no 'ovr'", "did you mean over?"),
+        ("lib.scaled(lib.LANES, 1)", "'LANES' is a constant of C++", 'LANES = lib.eval("LANES")'),
+        ("lib.scaled(lib.table, 1)", "table is a variable of C++", "call a function of C++ that reads it"),
+        ("lib.missing(lib.M)", 'identifier "missing" is undefined', "declare it in the source"),
+    ],
+)
+def test_a_name_that_is_passed_is_unknown_or_a_constant(call, diagnosis, remedy):
+    said = refusal_of(call, f"{SOURCE} constexpr int LANES = 32; __device__ float table[3];")
+    assert diagnosis in said.partition("\n")[0]
+    assert remedy in said.partition("\n  what to do: ")[2]

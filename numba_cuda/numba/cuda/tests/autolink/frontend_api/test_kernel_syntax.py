@@ -76,7 +76,7 @@ def test_what_kernels_do_not_have_is_underlined_where_it_is_made(front_end, body
 def test_a_list_of_another_function_of_the_file_is_not_what_a_kernel_makes(front_end, tmp_path, capsys):
     body = "x[0] = VALUES['a']\n\ndef other():\n    return [1, 2], {}"
     text = failure(front_end, body, tmp_path, capsys, VALUES={"a": 1})
-    assert underlined(text) == "x[0] = VALUES['a']"
+    assert underlined(text) == "VALUES"
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
@@ -287,7 +287,7 @@ def test_a_typing_error_of_numba_is_caught_as_numba_raises_it_with_what_numba_sa
     def kernel(x):
         cuda.shared.array(shape=x[0], dtype=np.float32)
 
-    with pytest.raises(numba.core.errors.TypingError, match=r"^No implementation of array") as caught:
+    with pytest.raises(numba.core.errors.TypingError, match=r"^the shape of an array is a variable") as caught:
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
     assert isinstance(caught.value, numba.cuda.core.errors.TypingError)
     assert "No implementation of function Function(<function shared.array" in str(caught.value)

@@ -113,7 +113,10 @@ MISTAKES = {
         "argument 'x' of kernel is an array of objects of Python, which kernels do not take\n",
         "pass an array of numbers, such as x.astype(np.float32)",
     ),
-    "returning[1, 1](x)": ("TypingError: ", "write the result to an array: kernels return nothing"),
+    "returning[1, 1](x)": (
+        "TypingError: kernels return nothing, and this one returns ",
+        "write the result to an array",
+    ),
     "writing[1, 64](x)": ("FaultError: A write of 4 bytes out of bounds\n", ""),
     "kernel[0, 1](x)": ("kernel", ""),
     "kernel[1, 0](x)": ("kernel", ""),

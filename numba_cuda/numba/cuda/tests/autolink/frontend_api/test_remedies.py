@@ -135,7 +135,10 @@ MISTAKES = {  # statements, with what is said of each
         "cannot index array(float32, 2d, C) with 3 indices",
         "give one index for each dimension, 2 here",
     ),
-    "x[0, 0] = config.n": ("Untyped global name 'config'", "take its values before the kernel"),
+    "x[0, 0] = config.n": (
+        "kernels cannot use 'config', an object of the Python class Config",
+        "take its values before the kernel",
+    ),
     "x[0, 0] = x[0, 0].hex()": ("Unknown attribute 'hex' of type float32", "compute it with operators and math"),
     "x[0, 0] = x[0, 0] + 'a'": ("No implementation of add(float32, 'a')", "use numbers: kernels have text in print"),
     "x[0, 0] = x[0, 0] + (1, 2)": ("No implementation of add(float32, (1, 2))", "use the elements of a tuple"),
@@ -158,7 +161,7 @@ MISTAKES = {  # statements, with what is said of each
     "x.append(1)": ("Unknown attribute 'append' of type array", "write it with elements"),
     "x[0, 0] = y; y = 1": ("the variable 'y' is used before it is assigned", "assign it first"),
     "y = open('a')": ("kernels have no open() of Python", "call it before the kernel"),
-    "y = cuda.local.array(3, float)": ("No implementation of array(3, ", "give the dtype as a NumPy type"),
+    "y = cuda.local.array(3, float)": ("the dtype of an array is not one of", "give the dtype as a NumPy type"),
     "for v in map(abs, x[0]): x[0, 0] = v": (
         "kernels have no generators: no yield, map() and filter()",
         "write a loop",

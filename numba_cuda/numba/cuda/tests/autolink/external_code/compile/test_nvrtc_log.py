@@ -66,7 +66,7 @@ def message_of(code, **options):
             "MY_STATIC_INLINE int f() { return 1; }",
             "if MY_STATIC_INLINE is a macro, define it: defines={'MY_STATIC_INLINE': '...'}",
         ),
-        ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
+        ("__device__ void f() {} __device__ void f() {}", "what to do: give the two different names, or leave one out"),
         ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
         (
             "#include <cuda.h>",

@@ -203,12 +203,17 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
 @pytest.mark.parametrize(
     ("statement", "diagnosis", "remedy"),
     [
+        ("i = cuda.gird(1)", "has no attribute 'gird'; did you mean grid?\n  at: ", ""),
         ("x[cuda.thredIdx.x] = 1", "has no attribute 'thredIdx'; did you mean threadIdx?", ""),
         ("cuda.atomic.add(x, 0)", "TypingError: cuda.atomic.add(ary, idx, val) takes 3 ", "pass val, too"),
         ("x[0] = abs", "Error: ", ""),
         ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
         ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", "define it before the kernel"),
-        ("return x[0]", "TypingError: No conversion from float32 to none\n", "write the result to an array"),
+        (
+            "return x[0]",
+            "TypingError: kernels return nothing, and this one returns float32\n",
+            "write the result to an array",
+        ),
         (
             "x[x[0]] = 1",
             "TypingError: Unsupported array index type float32 in [float32]",
@@ -222,10 +227,10 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
         ),
         (
             "x[0] = plain(x[0])",
-            "name 'plain': Cannot determine Numba type of <class 'function'>",
+            "TypingError: kernels cannot call the Python function 'plain': it is not a device function",
             "cuda.jit(device=True)",
         ),
-        ("cuda.shared.array(32, 'float33')", "TypingError: No implementation of array(", "such as np.float32"),
+        ("cuda.shared.array(32, 'float33')", "TypingError: the dtype of an array is not one of", "such as np.float32"),
     ],
 )
 def test_a_plain_mistake_is_a_diagnosis_a_place_and_a_remedy(tmp_path, run, package, statement, diagnosis, remedy):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from autolink_support import Linked, adder, build, calling, compiled
@@ -188,3 +189,18 @@ def test_a_variable_that_the_source_defines_too():
         LinkError, match=r"'table' is defined twice\n[^$]*declare it extern in C\+\+: the Variable defines"
     ):
         build(calling(function))
+
+
+def test_both_places_are_named_where_python_has_the_sources():
+    one = autolink.cxx("__device__ float placed_twice(float x) { return x; }")
+    two = autolink.cxx("__device__ float placed_twice(float x) { return 2 * x; }")
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = one.placed_twice(x[0]) + two.placed_twice(x[0])
+
+    with pytest.raises(LinkError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    places = re.findall(r"(?:first|again) by: .* at (.*):(\d+)\n", str(caught.value))
+    assert [path for path, _ in places] == [__file__, __file__]
+    assert int(places[1][1]) == int(places[0][1]) + 1
