@@ -7,11 +7,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import linecache
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from numba.cuda.cudadrv.external_code.formats.cubin import FunctionInCubin
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -116,9 +117,17 @@ def _of_file(
     for given, place in given_texts:
         if given.rstrip("\n") == text and (source := find_source(given, place)) is not None:
             file, numbers = source
-            moved = (dataclasses.replace(line, number=numbers[min(line.number, len(numbers)) - 1]) for line in shown)
-            return ListingReport(file, tuple(moved))
+            moved = [dataclasses.replace(line, number=numbers[min(line.number, len(numbers)) - 1]) for line in shown]
+            return ListingReport(file, tuple(_joined(moved)))
     return ListingReport(path, shown)
+
+
+def _joined(lines: Sequence[LineReport]) -> Iterator[LineReport]:
+    """Yield *lines*, those that one line of a Python file has as one."""
+    for number, some in itertools.groupby(lines, lambda line: line.number):
+        same = list(some)
+        sass = tuple(each for line in same for each in line.sass)
+        yield LineReport(number, "\n".join(line.text for line in same), sass)
 
 
 def _names(code: CodeReport) -> set[str]:

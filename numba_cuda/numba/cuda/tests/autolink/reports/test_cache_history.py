@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import random
 import re
 import subprocess
 import sys
@@ -259,6 +260,40 @@ def test_each_build_is_compared_with_the_last_run(files):
     assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
     assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
+
+
+EDITS = {
+    "N": ("m.py", "N = {}", "value N: {} -> {}"),
+    "factor": ("ten.cu", "T({})", "ten.cu changed: line 3"),
+    "text": ("m.py", "x + {};", "inline C++ changed: line 1"),
+    "shift": ("helpers.py", "v + {}", "helpers.py:shift changed: line 9"),
+    "gain": ("m.py", "'{}'", "ten.cu: defines GAIN: {} -> {}"),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(3))
+def test_random_edits_are_the_causes(files, seed):
+    """Several at once, some of them undone later, each followed by a run."""
+    rnd = random.Random(seed)
+    program = PROGRAM.replace("cache=True", "").replace('"ten.cu"', "'ten.cu', defines={'GAIN': '1'}")
+    (files / "m.py").write_text(program)
+    (files / "helpers.py").write_text(HELPERS)
+    values = {"N": 3, "factor": 10, "text": 1, "shift": 1, "gain": 1}
+    run(files)
+    known = [dict(values)]
+    for _ in range(8):
+        before = dict(values)
+        if rnd.random() < 0.4:
+            values = dict(rnd.choice(known))
+        for each in rnd.sample(sorted(EDITS), rnd.choice((1, 1, 2, 3))):
+            values[each] = rnd.randrange(20, 90)
+        for each, (file, text, _) in EDITS.items():
+            rewrite(files / file, (text.format(before[each]), text.format(values[each])))
+        causes = {EDITS[each][2].format(before[each], values[each]) for each in EDITS if before[each] != values[each]}
+        said = run(files)
+        assert [set(line.removeprefix("m.py:kernel: ").split(", ")) for line in said] == [causes]
+        known.append(values)
 
 
 def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):

@@ -827,6 +827,7 @@ __device__ float apart(float x) { return x * 2; }
     assert sum("-arch=" in line for line in lines) == 1
     assert all(f"result for {each.arch}: cubin" in str(report) for each in report.builds)
     page = report.to_html()
+    assert page.count('<span class="left">no, apart(float) is called</span>') == 1
     table = page[page.index("<h4>Architectures</h4>") :].partition("</table>")[0]
     assert "<th>occupancy</th><th>inlined</th>" in table
     assert ">1 of 2<" in table and ">100%<" in table
