@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``doctor``: prints what is installed, where libraries were found, and what is wrong.
 
-It works where packages are missing or broken: this process reads their metadata (`installation`), another one tries
-them (`trial_runs`), and `doctor_findings` says what is wrong.
+It works where packages are missing or broken: this process reads their metadata (`doctor.installation`), another one
+tries them (`doctor.trial_runs`), and `doctor.findings` says what is wrong.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import sysconfig
 import textwrap
 from typing import Any
 
+from ..doctor.finding import Finding
+from ..doctor.findings import find
+from ..doctor.installation import read_installation
+from ..doctor.trial_runs import run_trials
 from ..printable_texts import number_of
-from .doctor_findings import find
-from .finding import Finding
-from .installation import read_installation
-from .trial_runs import run_trials
 
 FORMAT = 1  # of the JSON
 

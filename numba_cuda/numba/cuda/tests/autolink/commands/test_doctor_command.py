@@ -26,15 +26,9 @@ from repository import PROJECT
 
 import _numba_cuda_autolink_command
 from numba_cuda_autolink import command_entry, failed_imports, installed_packages, package_versions, pip_commands
-from numba_cuda_autolink.commands import (
-    doctor_command,
-    doctor_findings,
-    doctor_trials,
-    installation,
-    toolkit_faults,
-    trial_runs,
-)
+from numba_cuda_autolink.commands import doctor_command
 from numba_cuda_autolink.commands.main_command import main
+from numba_cuda_autolink.doctor import findings, installation, toolkit_faults, trial_runs, trial_script
 from numba_cuda_autolink.import_hook import Finder
 from numba_cuda_autolink.installed_packages import damaged_files
 from numba_cuda_autolink.library_files import find_damaged, find_fault
@@ -50,7 +44,7 @@ GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindi
 
 def find(versions, trials, *checked):
     """Return what the doctor finds with packages of these *versions* and the files of *checked* ones."""
-    return doctor_findings.find(installation.read_installation(versions, checked), trials)
+    return findings.find(installation.read_installation(versions, checked), trials)
 
 
 class Told(NamedTuple):
@@ -187,7 +181,7 @@ def test_settings_that_the_code_takes_are_right():
 def test_the_doctor_names_a_shared_cache_that_cannot_be_used(settings, what, monkeypatch):
     for name, value in settings.items():
         monkeypatch.setenv(f"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE{name}", value)
-    found = doctor_trials.TRIALS["cache"]()
+    found = trial_script.TRIALS["cache"]()
     reset_store()
     assert len(found) == 1 and found[0][0].startswith(what)
 
@@ -627,9 +621,9 @@ def test_older_metadata_of_a_package_are_named(installed, monkeypatch):
 
 def test_an_error_without_a_first_line_is_told_by_its_cause():
     error = ImportError("\n\nIMPORTANT: PLEASE READ THIS")
-    assert doctor_trials._describe(error) == "ImportError: IMPORTANT: PLEASE READ THIS"
+    assert trial_script._describe(error) == "ImportError: IMPORTANT: PLEASE READ THIS"
     error.__cause__ = ImportError("libsoup.so: file too short\nmore")
-    assert doctor_trials._describe(error) == "ImportError: libsoup.so: file too short"
+    assert trial_script._describe(error) == "ImportError: libsoup.so: file too short"
 
 
 @pytest.mark.parametrize(
@@ -642,7 +636,7 @@ def test_why_the_cache_cannot_be_used_is_named(tmp_path, monkeypatch, how, why):
         place.chmod(0o777)
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(place))
     reset_store()
-    ((what, _),) = doctor_trials.TRIALS["cache"]()
+    ((what, _),) = trial_script.TRIALS["cache"]()
     reset_store()
     assert what.startswith(f"the cache {place} cannot be used: ") and f"{place}" in what.partition(": ")[2]
     assert what.endswith(why)
@@ -651,7 +645,7 @@ def test_why_the_cache_cannot_be_used_is_named(tmp_path, monkeypatch, how, why):
 def test_the_folder_in_which_no_cache_can_be_made_is_named(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "/proc/nope")
     reset_store()
-    ((what, _),) = doctor_trials.TRIALS["cache"]()
+    ((what, _),) = trial_script.TRIALS["cache"]()
     reset_store()
     assert what.startswith("the cache /proc/nope cannot be used: no file can be written in /proc: ")
 
@@ -1136,7 +1130,7 @@ def test_a_cache_without_room_is_named(tmp_path, monkeypatch, mode):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limits[1]))
     try:
-        found = doctor_trials.TRIALS["cache"]()
+        found = trial_script.TRIALS["cache"]()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         reset_store()

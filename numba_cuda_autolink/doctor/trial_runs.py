@@ -13,8 +13,8 @@ import tempfile
 from typing import Any, NamedTuple
 
 from ..missing_parts import HEADERS, LIBRARIES
-from . import doctor_trials
-from .doctor_trials import NOT_FOUND, NOT_LOADED
+from . import trial_script
+from .trial_script import NOT_FOUND, NOT_LOADED
 
 START = "start"  # in place of a trial, if Python does not get to the first
 # What numba-cuda is built on, in the order of its imports, and the packages that have it.
@@ -131,7 +131,7 @@ def _left(trials: Trials) -> list[str]:
 
 def _why_none_starts() -> str:
     """Return the last line that Python prints where it cannot run trials."""
-    command = [sys.executable, doctor_trials.__file__, "version driver"]
+    command = [sys.executable, trial_script.__file__, "version driver"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     return done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
 
@@ -142,7 +142,7 @@ def run_process(
     """Run the trials *names* in a process. Return the lines that it printed, and its exit code; ``None`` if it had to
     be killed, with those that it had started."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        command = [sys.executable, doctor_trials.__file__, *names]
+        command = [sys.executable, trial_script.__file__, *names]
         process = subprocess.Popen(command, stdout=output, stderr=stderr, start_new_session=True, env=environment)
         code: int | None = None
         try:

@@ -14,13 +14,13 @@ from ..failed_imports import describe_unrun
 from ..missing_parts import HEADERS, LIBRARIES, OPTIONAL, is_optional, missing_library
 from ..package_versions import NOT_INSTALLED
 from ..pip_commands import install_command, reinstall_command
-from .doctor_trials import NOT_FOUND, NOT_LOADED
 from .finding import DRIVER, VARIABLES, Finding
 from .installation import OURS, Installation
 from .package_faults import hidden_python, package_faults, package_suspects
 from .setting_faults import setting_faults, setting_remarks
 from .toolkit_faults import toolkit_faults, toolkit_suspects, unused_packages
 from .trial_runs import AFTER_IMPORT, IMPORTED, PARTS, START, Trials
+from .trial_script import NOT_FOUND, NOT_LOADED
 
 _CALLED = {
     **{f"library {name}": called for name, called in LIBRARIES.items()},

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from ..installed_packages import describe_older_nvjitlink, describe_other_headers, dotted, has_file_in
 from ..package_versions import parse_version, version_of
 from ..pip_commands import command_for_cuda, install_command, toolkit_packages
-from .doctor_trials import NOT_USABLE
 from .finding import DRIVER, Finding
 from .trial_runs import PARTS, Trials
+from .trial_script import NOT_USABLE
 
 
 def toolkit_faults(trials: Trials) -> Iterator[Finding]:
