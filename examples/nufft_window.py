@@ -205,18 +205,18 @@ def transform(kind, x, y, data, modes, sums, state):
     """Return the nonuniform FFT of type 1 (values to modes) or 2 (modes to values), for points from -pi to pi."""
     spread, interpolate = make_kernels(sums)
     real = data.real.dtype
-    places = [(u / (2 * np.pi) % 1 * size).astype(real) for u, size in zip((x, y), sums.sizes, strict=True)]
+    x, y = [(u / (2 * np.pi) % 1 * size).astype(real) for u, size in zip((x, y), sums.sizes, strict=True)]
     factors = np.outer(*(deconvolution(sums, state, d, n) for d, n in enumerate(modes)))
     kept = np.ix_(*(frequencies(n) for n in modes))
     grid = np.zeros(sums.sizes, data.dtype)
     blocks = -(-x.size // THREADS)
     if kind == 1:
-        spread[blocks, THREADS](*places, data, state, grid)
+        spread[blocks, THREADS](x, y, data, state, grid)
         return np.fft.ifft2(grid, norm="forward")[kept] * factors
     grid[kept] = data * factors
     grid = np.fft.ifft2(grid, norm="forward").astype(data.dtype)
     values = np.zeros(x.size, data.dtype)
-    interpolate[blocks, THREADS](*places, grid, state, values)
+    interpolate[blocks, THREADS](x, y, grid, state, values)
     return values
 
 

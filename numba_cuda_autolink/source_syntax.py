@@ -154,6 +154,9 @@ def columns_of_message(
     if operation and operation[1] in ("getitem", "static_getitem"):
         read = [each for each in nodes if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Load)]
         return columns_of(read[0], filename, line) if len(read) == 1 else None
+    if "needs a constant index" in message.partition("\n")[0]:
+        read = [each for each in nodes if isinstance(each, ast.Subscript) and not isinstance(each.slice, ast.Constant)]
+        return columns_of(read[0], filename, line) if len(read) == 1 else None
     ending = [each for each in nodes if getattr(each, "end_col_offset", None) == last_column]
     for kind in (ast.Call, ast.Subscript):
         if last := next((each for each in ending if isinstance(each, kind)), None):

@@ -11,6 +11,7 @@ from numba.cuda.core._stubs.kernel_library import KernelLibrary as KernelLibrary
 from numba.cuda.core._stubs.launches import (
     AnyConfiguration,
     ConfigurationLike,
+    GridAndBlockInBrackets,
     Launch,
     LaunchNeedsGridAndBlock,
     NoConfiguration,
@@ -43,6 +44,7 @@ class Kernel:
     name: str
     @property
     def signatures(self) -> tuple[str, ...]: ...
+    def __call__(self, _: GridAndBlockInBrackets, /, *args: Any) -> None: ...
     @overload
     def __getitem__(self, how: ConfigurationLike) -> Launch: ...
     @overload

@@ -488,7 +488,7 @@ def build_many(
     *,
     cc: _ComputeCapabilityLike | NoOther | None = None,
     executor: Executor | Callable[[], Executor] | NoOther | None = None,
-    on_error: Literal["raise"] | NoOther = "raise",
+    on_error: Literal["raise", "return"] | NoOther = "raise",
     progress: bool | Callable[[str, int, int], None] | NoOther | None = None,
     time_limit: float | NoOther | None = None,
     attempts: int | NoOther = 1,

@@ -153,9 +153,10 @@ def ctype(numba_type: Any) -> CType:
         memory_layout(numba_type)
         is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
         return pointer_to(f"const {_SCALARS[numba_type.types[0]].cxx}" if is_uniform else "const void")
-    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), '')}")
+    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), _PASS_OTHERS)}")
 
 
+_PASS_OTHERS = "\n  what to do: pass numbers, arrays, or tuples and records of numbers"
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
     types.UnicodeType: (

@@ -39,6 +39,8 @@ class CxxLibrary(DeviceCallable):
     """
 
     _cxx_reads_files = "constants"  # headers, which may change between two kernels
+    # What to do where the name of a function varies in a kernel.
+    _constant_index = "make the function before the kernel, f = lib[f'power<{n}>'], and call that in it, f(x)"
 
     def __init__(self, source: LibrarySource):
         # Each name without the prefix "_" hides a function of that name in C++.

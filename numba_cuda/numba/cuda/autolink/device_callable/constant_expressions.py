@@ -143,12 +143,15 @@ def _typeof(refused: Refused, context: Any) -> NoReturn:
     raise ValueError(refused.why)  # which Numba turns into an error at the line of the expression
 
 
+_CONSTANT_INDEX = "index with a constant, or with the variable of a loop over literal_unroll"
+
+
 def _not_constant_index(owner: Any) -> TypingError:
     if hasattr(type(owner), "_cxx_text"):  # which says that it has no index at all
         _value(operator.getitem, owner, None)
     return typing_error(
         f"an element of {type_name(owner)} needs a constant index\n  object: {safe_repr(owner)}\n"
-        "  what to do: index with a constant, or with the variable of a loop over literal_unroll"
+        f"  what to do: {getattr(type(owner), '_constant_index', _CONSTANT_INDEX)}"
     )
 
 

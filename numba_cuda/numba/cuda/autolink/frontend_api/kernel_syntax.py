@@ -18,6 +18,7 @@ NO_CONTAINERS = f"{KERNELS_HAVE_NO}lists, dictionaries and sets"
 NO_TEXT = "kernels make no text"
 NO_WITH = f"{KERNELS_HAVE_NO}with"
 NO_YIELD = f"{KERNELS_HAVE_NO}generators: no yield, map() and filter()"
+MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 NO_ARRAYS = "kernels do not allocate memory for arrays"
 NOT_ALLOCATED = "kernels do not allocate memory for lists, texts and arrays"
 NO_EXCEPTIONS = "kernels catch no exceptions"
@@ -30,7 +31,7 @@ _NOT_CALLED = re.compile(
     r"(?:kernels can call the object |.*C\+\+ has no |kernels cannot use (?:the [\w ]+ )?)"
     r"'(?P<name>[\w:]+)'|.*'(?P<constant>[\w:]+)' is a constant of C\+\+"
 )
-_SET_ELEMENT = "an element of "  # that cannot be set
+_SET_ELEMENT = re.compile("an element of .* cannot be set to ")
 
 
 class Statement(NamedTuple):
@@ -59,7 +60,16 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-_VALUES: dict[str, Callable[[ast.AST], bool]] = {NO_CONTAINERS: _makes_container, NO_TEXT: _makes_text}
+def _makes_array(node: ast.AST) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and re.fullmatch(MADE_BY_NUMPY, function.attr) is not None
+
+
+_VALUES: dict[str, Callable[[ast.AST], bool]] = {
+    NO_CONTAINERS: _makes_container,
+    NO_TEXT: _makes_text,
+    NO_ARRAYS: _makes_array,
+}
 _STATEMENTS: dict[str, tuple[type[ast.AST], ...]] = {
     NO_WITH: (ast.With,),
     NO_YIELD: (ast.Yield, ast.YieldFrom),
@@ -87,7 +97,7 @@ def find_statement(message: str, filename: str, line: int) -> Statement | None:
         node = min(names, key=lambda each: abs(each.lineno - line), default=None)
     elif used := _NOT_CALLED.match(diagnosis):
         node = _find_name(function, line, used["name"] or used["constant"])
-    elif diagnosis.startswith(_SET_ELEMENT):
+    elif _SET_ELEMENT.match(diagnosis):
         node = next((each for each in _within(function) if isinstance(each, ast.stmt) and each.lineno == line), None)
     elif makes := _makes_container if diagnosis == NOT_ALLOCATED else _VALUES.get(diagnosis):
         node = _find_made(function, line, makes)

@@ -21,6 +21,7 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_argument, find_call, write_element
 
 from .kernel_syntax import (
+    MADE_BY_NUMPY,
     NO_ARRAYS,
     NO_RECURSION,
     NO_TEXT,
@@ -32,7 +33,7 @@ from .kernel_syntax import (
 from .launch_messages import decoration_message, launch_message, option_message, placed_launch
 from .signature_messages import signature_message
 from .type_names import readable_types
-from .unsupported_python import AS_LOOP, IN_CXX, MADE_BY_NUMPY, OTHER_COMPILER, PRINT_VALUES, with_remedy
+from .unsupported_python import AS_LOOP, IN_CXX, OTHER_COMPILER, PRINT_VALUES, with_remedy
 
 _CONDITION = re.compile(r">>> (truth\((?:readonly )?array\(.*\)\))\s*$", re.MULTILINE)
 _STEPS = re.compile(

@@ -16,6 +16,7 @@ from numba.core.utils import OPERATORS_TO_BUILTINS
 from numba_cuda_autolink.printable_texts import did_you_mean
 
 from .kernel_syntax import (
+    MADE_BY_NUMPY,
     NO_CONTAINERS,
     NO_EXCEPTIONS,
     NO_RECURSION,
@@ -46,7 +47,6 @@ _SHAPE = (
 )
 _CALLED = r"No implementation of (?!array\(|(?:static_)?[gs]etitem\(|delitem\()[\w ]+"
 _SET = r"No implementation of setitem\(((?:readonly |unaligned )?array\(.*?\)), .*, "
-MADE_BY_NUMPY = "zeros|ones|empty|full|array|arange|linspace|eye|identity"
 _BUILTINS = "|".join(each for each in dir(builtins) if each.isalpha() and each.islower())
 _OF_PYTHON = "open|input|exec|eval|compile|vars|dir|help|id|hash|iter|next|super|memoryview|object"
 _CALCULATES = (
@@ -335,6 +335,11 @@ _TABLE = [
             r"Unknown attribute '\w+' of type (?:u?int|float|complex|bool)\d*\b",
             "",
             "compute it with operators and math: numbers have real and imag alone",
+        ),
+        (
+            r"Unknown attribute '(\w+)' of type none",
+            "a value is None, which has no attribute {0!r}",
+            "use another value: what a function without a result returns is None",
         ),
         (r"failed to unpack (.*)", "{0} cannot be unpacked", "assign it to one variable"),
         (

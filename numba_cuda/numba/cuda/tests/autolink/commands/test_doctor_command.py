@@ -502,7 +502,7 @@ def test_without_a_record_pip_cannot_remove_a_package(installed):
         ("13", "cu13/lib/libnvvm.so.4"),
         ("12", "cuda_nvrtc/lib/libnvrtc.so.12"),
         ("12", "nvjitlink/lib/libnvJitLink.so.12"),
-        ("12", "cuda_nvcc/nvvm/lib64/libnvvm.so.4"),
+        ("12", "cuda_nvcc/nvvm/lib64/libnvvm.so"),
         ("13", "cu13/nvvm/libdevice/libdevice.10.bc"),
         ("12", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc"),
     ],

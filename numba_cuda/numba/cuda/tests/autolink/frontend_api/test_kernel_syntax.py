@@ -93,6 +93,7 @@ def test_a_list_of_another_function_of_the_file_is_not_what_a_kernel_makes(front
         ("x[0] = lib.f(x[0]) + lib.g", "lib.g"),
         ("x[0] = lib['n::C'] + lib.f(x[0])", "lib['n::C']"),
         ("x[0] = lib.f(x[0]) + lib.f", "lib.f"),
+        ("n = 2\n    x[0] = lib[f'p<{n}>'](x[0])", "lib[f'p<{n}>']"),
     ],
 )
 def test_a_call_over_several_lines_and_an_operator_are_underlined_alone(front_end, body, shown, tmp_path, capsys):

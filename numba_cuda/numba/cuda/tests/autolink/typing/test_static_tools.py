@@ -122,6 +122,7 @@ EXPLAINED = {
     "kernel[1](3, 'x')": ('"LaunchNeedsGridAndBlock" not callable', '"LaunchNeedsGridAndBlock" is not callable'),
     "kernel[1, 32](3)": ("b: int, a: str", "No overloads"),
     "kernel[1, 32](kernel, 'x')": ('expected "int | DeviceArray', 'parameter of type "Given[int]"'),
+    "autolink.bind(kernel, 'void()')(3)": ('expected "GridAndBlockInBrackets"', '"GridAndBlockInBrackets"'),
     "autolink.build(kernel, 3)": ('Argument 2 to "build"', 'parameter "signature"'),
     "autolink.build(kernel, 'void()', lineinf=True)": (
         'Argument "lineinf" to "build" has incompatible type "bool"; expected "NoSuchOption',
@@ -137,6 +138,7 @@ EXPLAINED = {
         'Argument "on_eror" to "build_many" has incompatible type "str"; expected "NoSuchOption',
         'parameter "on_eror" of type "NoSuchOption',
     ),
+    "autolink.build_many([], on_error='retrun')": ("Literal['raise', 'return']", "Literal['raise', 'return']"),
     "autolink.build_many([], attempts='3')": ('Argument "attempts" to "build_many"', 'parameter "attempts"'),
     "load('all.kernels', emulated=True)": (
         'Argument "emulated" to "load" has incompatible type "bool"; expected "NoSuchOption',

@@ -21,6 +21,16 @@ class _FunctionCall:
     line: int | None
 
 @dataclass(frozen=True)
+class _PythonFunction:
+    name: str
+    path: str
+    line: int
+    places: str
+    digest: str
+    parameters: str
+    values: tuple[tuple[str, str], ...]
+
+@dataclass(frozen=True)
 class CallGraph:
     @property
     def functions(self) -> tuple[_Function, ...]: ...
@@ -107,6 +117,7 @@ class LinkReport:
 class FunctionReport:
     name: str
     size: int
+    sha256: str = ""
 
 @dataclass(frozen=True)
 class LineReport:
@@ -164,6 +175,7 @@ class BuildReport:
     def listings(self) -> tuple[ListingReport, ...]: ...
     listings_with_lineinfo: bool = False
     options: tuple[tuple[str, str], ...] = ()
+    python: tuple[_PythonFunction, ...] = ()
 
 @dataclass(frozen=True)
 class KernelReport:

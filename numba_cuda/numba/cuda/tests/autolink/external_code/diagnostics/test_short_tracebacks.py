@@ -203,6 +203,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
 @pytest.mark.parametrize(
     ("statement", "diagnosis", "remedy"),
     [
+        ("cuda.syncthreads().x", "a value is None, which has no attribute 'x'", "use another value"),
         ("i = cuda.gird(1)", "has no attribute 'gird'; did you mean grid?\n  at: ", ""),
         ("x[cuda.thredIdx.x] = 1", "has no attribute 'thredIdx'; did you mean threadIdx?", ""),
         ("cuda.atomic.add(x, 0)", "TypingError: cuda.atomic.add(ary, idx, val) takes 3 ", "pass val, too"),
