@@ -96,7 +96,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     edits = [*edits_in_python(arch, before.python, now.python)] if with_python else []
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
-    edits += edits_in_calls(arch, pairs, same_code, with_python)
+    edits += edits_in_calls(arch, pairs, same_code, with_python and (is_whole or bool(edits)))
     yield from edits
     yield from compiled_with
     yield from changes_of_calls(arch, pairs, same_link)

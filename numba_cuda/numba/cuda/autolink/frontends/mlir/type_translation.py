@@ -14,7 +14,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.typeof import typeof
+from numba.cuda.typing.typeof import typeof, typeof_impl
 from numba_cuda_mlir import cuda as mlir_cuda
 from numba_cuda_mlir.descriptor import MLIRDispatcher, MLIRDispatcherType, mlir_target
 from numba_cuda_mlir.numba_cuda import types as mlir_types
@@ -102,6 +102,12 @@ def _counterpart(dispatcher: Any) -> Any:
         found = vars(dispatcher)[_COUNTERPART] = cuda.jit(device=True)(dispatcher.py_func)
         setattr(found, _ORIGINAL, weakref.ref(dispatcher))
     return found
+
+
+@typeof_impl.register(MLIRDispatcher)
+def _typeof_dispatcher(dispatcher: Any, context: Any) -> Any:
+    """Return the type of a device function that a function refers to which numba-cuda compiles for C++."""
+    return typeof_impl(_counterpart(dispatcher), context)
 
 
 def _function_type(typing_context: Any, numba_type: Any) -> Any:

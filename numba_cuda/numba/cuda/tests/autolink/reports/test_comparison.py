@@ -392,3 +392,18 @@ def test_edits_of_many_functions_are_one_line(front_end):
 
     edits = [each.what for each in changes(build("+"), build("-")) if each.is_edit]
     assert edits == [f"{', '.join(f'f{n}(float)' for n in range(7))} and 3 more were edited"]
+
+
+def test_an_edit_of_what_a_python_function_that_cxx_calls_calls_is_seen(front_end):
+    def build(factor):
+        lib = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x) + 1; }")
+        names = {"lib": lib, "cuda": front_end.cuda}
+        exec(f"@cuda.jit(device=True)\ndef inner(x):\n    return x * {factor}", names)
+        exec("@cuda.jit(device=True)\ndef grow(x):\n    return inner(x) + 3", names)
+        exec("def kernel(x):\n    x[0] = lib.apply(grow, x[0])", names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    before = build(2)
+    assert build(2).changes_since(before) == "nothing changed"
+    (edit,) = [each.what for each in changes(before, build(3)) if each.is_edit]
+    assert edit in ("inner (<string>:1) was edited", "code of apply(function grow, float32) was edited")
