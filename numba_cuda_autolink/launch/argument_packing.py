@@ -245,7 +245,7 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
             if view.dtype is None and itemsize and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:
-                raise Misfit(f"{view}", _other_array(parameter, view))
+                raise Misfit(f"{view}", _other_array(parameter, view, value))
             if layout != "A" and not view.is_contiguous(layout, itemsize):
                 any_layout = f"{type_name(dtype)}[{', '.join([':'] * ndim)}]"
                 raise Misfit(f"{view}", f"{_copy(parameter, value)}; or build the kernel for any layout, {any_layout}")
@@ -267,12 +267,13 @@ def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, d
     return write
 
 
-def _other_array(parameter: Parameter, view: View) -> str:
-    """Return what to do where *view*, of an array, has other elements or dimensions than a *parameter*; empty where
-    only a kernel that is written for it would take it."""
+def _other_array(parameter: Parameter, view: View, value: Any) -> str:
+    """Return what to do where *view*, of the array *value*, has other elements or dimensions than a *parameter*; empty
+    where only a kernel that is written for it would take it."""
     name, ndim, given, item = parameter.name, parameter.ndim, len(view.shape), type_name(parameter.dtype)
     if given == ndim and isinstance(view.dtype, str) and item.isidentifier():
-        return f"pass y = {name}.astype(np.{item}){_back(name)}; or build the kernel for its type, too"
+        converted = f"{name}_copy = {name}.astype(np.{item}){_back(name)};" if hasattr(value, "astype") else ""
+        return f"pass {converted or f'an array of {item},'} or build the kernel for its type, too"
     assert parameter.dtype is not None
     if given == ndim or view.dtype != parameter.dtype or not view.is_contiguous("C", item_size(parameter.dtype)):
         return ""
@@ -284,12 +285,12 @@ def _copy(parameter: Parameter, value: Any) -> str:
     """Return how to pass a copy of *value*, an array for a *parameter*, that has the layout of this."""
     function = "asfortranarray" if parameter.layout == "F" else "ascontiguousarray"
     is_of_numpy = type(value).__module__.partition(".")[0] == "numpy"
-    made = f", y = np.{function}({parameter.name})" if is_of_numpy else ""
-    return f"pass a contiguous copy{made}{_back(parameter.name)}"
+    name = parameter.name
+    return f"pass a contiguous copy{f', {name}_copy = np.{function}({name}){_back(name)}' if is_of_numpy else ''}"
 
 
 def _back(name: str) -> str:
-    return f", and if the kernel writes to it, copy back with {name}[...] = y"
+    return f", and if the kernel writes to it, copy back with {name}[...] = {name}_copy"
 
 
 def _in_units(strides: Sequence[int], parameter: Parameter, view: View, value: Any) -> tuple[int, ...]:

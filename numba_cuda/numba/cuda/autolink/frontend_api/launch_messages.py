@@ -182,8 +182,8 @@ def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | N
     if _STRIDED.match(said) and (strided := _find_strided(function, args)):
         return launch.message(
             f"argument {strided!r} of {function.__name__} is strided, and front ends copy contiguous arrays to the GPU",
-            f"pass a contiguous copy, y = np.ascontiguousarray({strided}); if the kernel writes to it, copy back with"
-            f" {strided}[...] = y",
+            f"pass a contiguous copy, {strided}_copy = np.ascontiguousarray({strided}); if the kernel writes to it,"
+            f" copy back with {strided}[...] = {strided}_copy",
         )
     other = _OTHER_TYPE.match(said)
     for name, value in zip(inspect.signature(function).parameters, args, strict=False):

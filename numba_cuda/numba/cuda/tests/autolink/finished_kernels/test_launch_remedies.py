@@ -28,15 +28,15 @@ def remedy_of(launch, *args) -> str:
     return str(caught.value).partition("\n  what to do: ")[2]
 
 
-BACK = "and if the kernel writes to it, copy back with x[...] = y"
+BACK = "and if the kernel writes to it, copy back with x[...] = x_copy"
 
 
 @pytest.mark.parametrize(
     ("signature", "x", "remedy"),
     [
-        ("void(float32[::1])", np.ones(6, np.float32)[::2], f"y = np.ascontiguousarray(x), {BACK}"),
-        ("void(float32[::1, :])", np.ones((2, 3), np.float32), f"y = np.asfortranarray(x), {BACK}"),
-        ("void(float32[::1])", np.ones(3), f"pass y = x.astype(np.float32), {BACK}"),
+        ("void(float32[::1])", np.ones(6, np.float32)[::2], f"x_copy = np.ascontiguousarray(x), {BACK}"),
+        ("void(float32[::1, :])", np.ones((2, 3), np.float32), f"x_copy = np.asfortranarray(x), {BACK}"),
+        ("void(float32[::1])", np.ones(3), f"pass x_copy = x.astype(np.float32), {BACK}"),
     ],
 )
 def test_a_copy_is_copied_back(signature, x, remedy):
@@ -44,9 +44,9 @@ def test_a_copy_is_copied_back(signature, x, remedy):
     said = remedy_of(launch, x)
     assert remedy in said
     names = {"np": np, "x": x}
-    exec(said[said.index("y = ") :].partition(",")[0], names)
-    launch(names["y"])
-    x[...] = names["y"]
+    exec(said[said.index("x_copy = ") :].partition(",")[0], names)
+    launch(names["x_copy"])
+    x[...] = names["x_copy"]
     assert (x == 2).all()
 
 

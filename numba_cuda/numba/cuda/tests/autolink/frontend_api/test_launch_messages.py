@@ -81,7 +81,8 @@ ORDER = "pass them in the order of the parameters"
 STREAM = f"{ORDER}; the stream is in the brackets, kernel[blocks, threads, stream]"
 COUNT = "pass one argument for each parameter"
 CONTIGUOUS = (
-    "pass a contiguous copy, y = np.ascontiguousarray(x); if the kernel writes to it, copy back with x[...] = y"
+    "pass a contiguous copy, x_copy = np.ascontiguousarray(x);"
+    " if the kernel writes to it, copy back with x[...] = x_copy"
 )
 OPTION = "correct its name or value, or leave it out"
 MISTAKES = {
