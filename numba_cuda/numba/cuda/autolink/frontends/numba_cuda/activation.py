@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from numba import cuda
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
@@ -30,6 +31,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
+from ...builds.jit_options import with_jit_options
 from ...compilation.context import (
     KernelEvent,
     announce,
@@ -148,8 +150,6 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
 
 
 def declare_again(name: str, signature: Any, declared: Any) -> Any:
-    from numba import cuda
-
     how = {"use_cooperative": declared.use_cooperative, "abi": declared.abi}
     return cuda.declare_device(name, signature, list(declared.link), **how)
 
@@ -429,6 +429,7 @@ def activate() -> None:
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
+        with_jit_options(cuda.jit)
         explain_uncaught(placed_error)
         watch_forks()
 
