@@ -24,8 +24,10 @@ from typing_extensions import Never, Unpack
 
 from numba.cuda import CUSource, LinkableCode
 from numba.cuda.core._stubs.arguments import (  # noqa: F401  # options have some of these types
+    GivenByName,
     NoOther,
     NoSuchOption,
+    SignatureIsMissing,
     _Buildable,
     _ComputeCapabilityLike,
     _KernelSignature,
@@ -206,7 +208,7 @@ class DeviceCallable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 # Called with values, and its parameters are types.
-def device_method(function: Callable[..., Meaning]) -> DeviceMethod[..., Any]: ...
+def device_method(function: Callable[..., Meaning]) -> DeviceMethod: ...
 def cxx_type(numba_type: TypeLike, view: ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -407,12 +409,13 @@ class emulated(ContextDecorator):
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 
+# jedi takes the first that fits, and any for an argument that it does not know.
 @overload
-def build(  # type: ignore[overload-overlap]  # the last takes what is misspelled
+def build(
     kernel: _Buildable,
     signature: _KernelSignature,
-    *,
     cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    *,
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
@@ -421,32 +424,36 @@ def build(  # type: ignore[overload-overlap]  # the last takes what is misspelle
 def build(
     kernel: _Buildable,
     signature: _KernelSignature,
-    *,
     cc: _OptionalComputeCapability = None,
+    *,
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> LinkedKernel: ...
+
+# For what checkers say of a wrong call: these take no others.
 @overload
 def build(
-    kernel: _Buildable,
+    kernel: _Buildable | NoOther,
     signature: _KernelSignature | NoOther,
-    *,
+    cc: _OptionalComputeCapability | NoOther = None,
+    *_only_by_name: GivenByName[Never],
+    output: _Output | NoOther = "cubin",
+    entry_name: str | NoOther | None = None,
+    **_no_such_option: Unpack[JitOptions],
+) -> LinkedKernel: ...
+@overload
+def build(
+    kernel: _Buildable | NoOther,
+    signature: _KernelSignature | NoOther,
     cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    *_only_by_name: GivenByName[Never],
     output: _Output | NoOther = "cubin",
     entry_name: str | NoOther | None = None,
     **_no_such_option: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
 @overload
-def build(
-    kernel: _Buildable,
-    signature: _KernelSignature | NoOther,
-    *,
-    cc: _OptionalComputeCapability | NoOther = None,
-    output: _Output | NoOther = "cubin",
-    entry_name: str | NoOther | None = None,
-    **_no_such_option: Unpack[JitOptions],
-) -> LinkedKernel: ...
+def build(kernel: SignatureIsMissing[Never], **_no_such_option: Any) -> Any: ...
 
 @dataclass(frozen=True)
 class Job:
@@ -463,8 +470,8 @@ class Job:
 @overload
 def build_many(
     jobs: Iterable[JobLike],
-    *,
     cc: _ComputeCapabilityLike | None = None,
+    *,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -474,8 +481,8 @@ def build_many(
 @overload
 def build_many(  # type: ignore[overload-overlap]  # the last takes what is misspelled
     jobs: Iterable[JobLike],
-    *,
     cc: _ComputeCapabilityLike | None = None,
+    *,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -484,9 +491,9 @@ def build_many(  # type: ignore[overload-overlap]  # the last takes what is miss
 ) -> list[LinkedKernel | BaseException]: ...
 @overload
 def build_many(
-    jobs: Iterable[JobLike],
-    *,
+    jobs: Iterable[JobLike] | NoOther,
     cc: _ComputeCapabilityLike | NoOther | None = None,
+    *_only_by_name: GivenByName[Never],
     executor: Executor | Callable[[], Executor] | NoOther | None = None,
     on_error: Literal["raise", "return"] | NoOther = "raise",
     progress: bool | Callable[[str, int, int], None] | NoOther | None = None,

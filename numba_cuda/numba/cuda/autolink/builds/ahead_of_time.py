@@ -33,27 +33,27 @@ _FLAGS = ("cache", "debug", "fastmath", "forceinline", "lineinfo", "lto", "opt")
 def build(
     kernel: Any,
     signature: Any,
-    *,
-    cc: list[Any],
-    output: str = ...,
-    entry_name: str | None = ...,
-    **jit_options: Any,
-) -> list[LinkedKernel]: ...
-@overload
-def build(
-    kernel: Any,
-    signature: Any,
-    *,
     cc: ComputeCapabilityLike | None = ...,
+    *,
     output: str = ...,
     entry_name: str | None = ...,
     **jit_options: Any,
 ) -> LinkedKernel: ...
+@overload
 def build(
     kernel: Any,
     signature: Any,
+    cc: list[Any],
     *,
+    output: str = ...,
+    entry_name: str | None = ...,
+    **jit_options: Any,
+) -> list[LinkedKernel]: ...
+def build(
+    kernel: Any,
+    signature: Any,
     cc: ComputeCapabilityLike | list[Any] | None = None,
+    *,
     output: str = "cubin",
     entry_name: str | None = None,
     **jit_options: Any,

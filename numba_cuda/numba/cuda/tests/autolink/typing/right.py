@@ -262,6 +262,16 @@ class Shift(autolink.DeviceCallable):
         return x + n
 
 
+class Shifts(Shift):
+    @autolink.device_method
+    def by_one(self, x: types.Type) -> autolink.Extern:
+        return autolink.Extern(f"shift_{x}", returns=x)
+
+    @by_one.python
+    def _(self, x: float) -> float:
+        return x + 1
+
+
 shifted: float = Shift().by(2.0, 3) + Shift().by(2.0, n=3) + Shift().by(np.float32(2))
 
 
@@ -649,3 +659,5 @@ def of_numbers(x: npt.NDArray[np.float32], flag: bool, c: complex, n: int, y: fl
 
 of_numbers[1, 1](on_device, np.bool_(True), np.complex64(2), np.int32(3), np.float32(2))
 of_numbers[1, 1](np.zeros(1, np.float32), np.float32(1) > 2, np.float32(2), np.uint8(3), np.int64(2))
+autolink.build(kernel, "void(float32[::1])", ["8.0", (9, 0)], output="ptx")[0].save("all.kernels")
+autolink.build_many(jobs, "9.0")
