@@ -47,9 +47,9 @@ def with_inlining(
     functions: Collection[str],
     reached: Mapping[str, Collection[str]],
 ) -> tuple[CallReport, ...]:
-    """Return *calls*, of functions in Python, with whether they were inlined: whether what they call, of the linked *codes*, or a function that
-    it leads to, as *reached* has them by name, is still one of the *functions* of the result. CUDA's own parts of
-    mathematical functions, whose names are reserved, do not count."""
+    """Return *calls*, of functions in Python, with whether they were inlined: whether what they call, of the linked
+    *codes*, or a function that it leads to, as *reached* has them by name, is still one of the *functions* of the
+    result. CUDA's own parts of mathematical functions, whose names are reserved, do not count."""
     called = {name for code in codes if code.is_python for name in code.undefined or ()}
     by_site = defaultdict[str, set[str]](set)
     for piece in (piece for code in codes for piece in code.parts or (code,)):

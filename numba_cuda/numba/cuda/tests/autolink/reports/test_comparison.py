@@ -450,3 +450,21 @@ def test_what_a_python_function_that_cxx_calls_calls_in_cxx_is_known(front_end):
     edited = text.replace("i < 97", "i < 96")
     assert changes(inlined, report("twice", edited)) == []
     assert of_code(left, report("big", edited)) == ["big(float) was edited"]
+
+
+def test_an_edit_of_a_function_that_is_inlined_before_types_are_known_is_seen(front_end):
+    library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(f(x)); }")
+
+    def report(factor):
+        source = (
+            f"@cuda.jit(device=True, inline='always')\ndef inner(x):\n    return x * {factor}\n"
+            "@cuda.jit(device=True)\ndef grow(x):\n    return inner(x) + 1\n"
+            "@cuda.jit\ndef kernel(x):\n    x[0] = library.apply(grow, x[0])\n"
+        )
+        names = {"library": library, "cuda": front_end.cuda, "__name__": "kernels"}
+        path = "<inlined>"
+        linecache.cache[path] = len(source), None, source.splitlines(keepends=True), path
+        exec(compile(source, path, "exec"), names)
+        return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+    assert of_code(report(3), report(4)) == ["inner (<inlined>:1) was edited"]
