@@ -127,6 +127,8 @@ class CacheInfo:
 
     def __str__(self) -> str:
         on = "cannot be used" if not self.writable else "on, verifying each hit" if self.verify else "on"
+        if self.writable and not os.path.isdir(self.directory):
+            on += "; the first build creates the folder"
         state = on if self.enabled else "off: what is in it is not used"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
@@ -138,8 +140,9 @@ class CacheInfo:
             is_missing = name == "image" and not os.path.isdir(where)
             lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
         if self.usage:
-            saved = formatting.time(sum(each.seconds_saved for each in self.usage))
-            lines.append("\n  ".join([f"used so far, about {saved} saved", *map(str, self.usage)]))
+            seconds = sum(each.seconds_saved for each in self.usage)
+            saved = f", about {formatting.time(seconds)} saved" if seconds else ""
+            lines.append("\n  ".join([f"used so far{saved}", *map(str, self.usage)]))
         return "\n".join(lines)
 
 
