@@ -24,8 +24,10 @@ from typing_extensions import Never, Unpack
 
 from numba.cuda import CUSource, LinkableCode
 from numba.cuda.core._stubs.arguments import (  # noqa: F401  # options have some of these types
+    GivenByName,
     NoOther,
     NoSuchOption,
+    SignatureIsMissing,
     _Buildable,
     _ComputeCapabilityLike,
     _KernelSignature,
@@ -66,8 +68,8 @@ from numba.cuda.core._stubs.autolink import (
     WayOfCxx,
 )
 from numba.cuda.core._stubs.cxx_library import CxxLibrary as CxxLibrary
-from numba.cuda.core._stubs.program_options import ProgramOptions
-from numba.cuda.decorators import JitOptions
+from numba.cuda.core._stubs.program_options import ProgramOptions as ProgramOptions
+from numba.cuda.decorators import JitOptions as JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 
 from . import cache as cache, testing as testing
@@ -95,6 +97,7 @@ __all__ = [
     "DeviceFunction",
     "Extern",
     "HookError",
+    "JitOptions",
     "Job",
     "LinkError",
     "LinkInputError",
@@ -104,6 +107,7 @@ __all__ = [
     "NotLinkableError",
     "Prebuilt",
     "PrebuiltError",
+    "ProgramOptions",
     "RayExecutor",
     "Report",
     "SupportsCall",
@@ -206,7 +210,7 @@ class DeviceCallable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 # Called with values, and its parameters are types.
-def device_method(function: Callable[..., Meaning]) -> DeviceMethod[..., Any]: ...
+def device_method(function: Callable[..., Meaning]) -> DeviceMethod: ...
 def cxx_type(numba_type: TypeLike, view: ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -407,12 +411,13 @@ class emulated(ContextDecorator):
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 
+# jedi takes the first that fits, and any for an argument that it does not know.
 @overload
-def build(  # type: ignore[overload-overlap]  # the last takes what is misspelled
+def build(
     kernel: _Buildable,
     signature: _KernelSignature,
-    *,
     cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    *,
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
@@ -421,32 +426,36 @@ def build(  # type: ignore[overload-overlap]  # the last takes what is misspelle
 def build(
     kernel: _Buildable,
     signature: _KernelSignature,
-    *,
     cc: _OptionalComputeCapability = None,
+    *,
     output: _Output = "cubin",
     entry_name: str | None = None,
     **jit_options: Unpack[JitOptions],
 ) -> LinkedKernel: ...
+
+# For what checkers say of a wrong call: these take no others.
 @overload
 def build(
-    kernel: _Buildable,
+    kernel: _Buildable | NoOther,
     signature: _KernelSignature | NoOther,
-    *,
+    cc: _OptionalComputeCapability | NoOther = None,
+    *_only_by_name: GivenByName[Never],
+    output: _Output | NoOther = "cubin",
+    entry_name: str | NoOther | None = None,
+    **_no_such_option: Unpack[JitOptions],
+) -> LinkedKernel: ...
+@overload
+def build(
+    kernel: _Buildable | NoOther,
+    signature: _KernelSignature | NoOther,
     cc: list[_ComputeCapabilityLike] | _ListOf[_ComputeCapabilityLike],
+    *_only_by_name: GivenByName[Never],
     output: _Output | NoOther = "cubin",
     entry_name: str | NoOther | None = None,
     **_no_such_option: Unpack[JitOptions],
 ) -> list[LinkedKernel]: ...
 @overload
-def build(
-    kernel: _Buildable,
-    signature: _KernelSignature | NoOther,
-    *,
-    cc: _OptionalComputeCapability | NoOther = None,
-    output: _Output | NoOther = "cubin",
-    entry_name: str | NoOther | None = None,
-    **_no_such_option: Unpack[JitOptions],
-) -> LinkedKernel: ...
+def build(kernel: SignatureIsMissing[Never], **_no_such_option: Any) -> Any: ...
 
 @dataclass(frozen=True)
 class Job:
@@ -463,8 +472,8 @@ class Job:
 @overload
 def build_many(
     jobs: Iterable[JobLike],
-    *,
     cc: _ComputeCapabilityLike | None = None,
+    *,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -474,8 +483,8 @@ def build_many(
 @overload
 def build_many(  # type: ignore[overload-overlap]  # the last takes what is misspelled
     jobs: Iterable[JobLike],
-    *,
     cc: _ComputeCapabilityLike | None = None,
+    *,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
     progress: bool | Callable[[str, int, int], None] | None = None,
@@ -484,9 +493,9 @@ def build_many(  # type: ignore[overload-overlap]  # the last takes what is miss
 ) -> list[LinkedKernel | BaseException]: ...
 @overload
 def build_many(
-    jobs: Iterable[JobLike],
-    *,
+    jobs: Iterable[JobLike] | NoOther,
     cc: _ComputeCapabilityLike | NoOther | None = None,
+    *_only_by_name: GivenByName[Never],
     executor: Executor | Callable[[], Executor] | NoOther | None = None,
     on_error: Literal["raise", "return"] | NoOther = "raise",
     progress: bool | Callable[[str, int, int], None] | NoOther | None = None,

@@ -129,12 +129,13 @@ def _convert(name: str, target: Any) -> Any:
 @dataclass(frozen=True)
 class Passed:
     """One argument of the C function: the argument number *index* of the call, as *numba_type*, in C a *c_type*.
-    *asked_for* is what the ``args`` of `Extern` name."""
+    *asked_for* is what the ``args`` of `Extern` name, and *name* is that of its parameter."""
 
     index: int
     numba_type: Any
     c_type: CType
     asked_for: Any = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,11 @@ class Prototype:
 
     @property
     def c_prototype(self) -> CPrototype:
-        return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
+        return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args), self._names)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(arg.name for arg in self.args)
 
     def with_read_only(self, positions: Sequence[int]) -> CPrototype:
         """Return the types that C sees where the arguments at these *positions* are parts of read-only arrays."""
@@ -159,7 +164,7 @@ class Prototype:
             else arg.c_type
             for arg in self.args
         ]
-        return CPrototype(self.return_ctype, tuple(found))
+        return CPrototype(self.return_ctype, tuple(found), self._names)
 
     def __str__(self) -> str:
         return f'extern "C" __device__ {self.c_prototype.declaration(self.symbol)}'
@@ -177,7 +182,7 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
             )
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:
-            args.append(Passed(names.index(name), *passed, target))
+            args.append(Passed(names.index(name), *passed, target, name))
     return Prototype(extern.symbol, extern.returns, extern.return_ctype, tuple(args), extern.cooperative)
 
 

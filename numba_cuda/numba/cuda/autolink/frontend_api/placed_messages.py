@@ -309,6 +309,14 @@ def not_compiled(error: Exception) -> str | None:
     return _at(text, filename, line, last_column=place.col)
 
 
+def add_place(error: Any) -> None:
+    """Add to the text of a front end's typing *error* the place of the statement, if it names none, as where a name is
+    not defined: of a device function, the front end would add the place of the call alone."""
+    loc = None if _PLACES.search(str(error)) else next(_statements(error), None)
+    if loc is not None:
+        error.patch_message(f"{error}\n{loc.strformat()}")
+
+
 def _is_of_class(error: Exception, name: str) -> bool:
     """Return whether *error* is of a class of this *name*, which each front end has of its own."""
     return any(each.__name__ == name for each in type(error).__mro__)

@@ -336,9 +336,12 @@ def infer_types(
     while True:
         try:
             inferred_types = infer(inference, state)
-        except refused:
+        except refused as error:
             if is_guessing() or compilation() is None:
                 raise
+            from .placed_messages import add_place  # which nothing needs where all is right
+
+            add_place(error)
             if not any([rewrite(state, vocabulary) for rewrite in _rewrites]):
                 raise
         else:

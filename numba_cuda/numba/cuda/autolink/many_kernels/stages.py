@@ -64,8 +64,8 @@ class Built(NamedTuple):
 @messages.suggest_names
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
-    *,
     cc: ComputeCapabilityLike | None = None,
+    *,
     executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise", "return"] = "raise",
     progress: ShownProgress = None,

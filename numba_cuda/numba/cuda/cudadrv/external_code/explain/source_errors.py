@@ -44,6 +44,7 @@ from ..plan.link_plan import (
 )
 from ..plan.plan_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
+from .wrong_parameters import what_to_do
 
 if TYPE_CHECKING:
     from ..link.linker_input import LinkJob, Part
@@ -226,8 +227,9 @@ def wrong_types(
             (f"{each.called.declaration} for {each.called.call}", f"{each.declaration}, as it is defined")
             for each in of_types
         ]
-        remedy = _remedy(of_types)
+        differing, remedy = what_to_do(of_types)
     else:
+        differing = []
         diagnosis = (
             f"members of {wrong[0].members[0].struct}, in {wrong[0].called.symbol!r}, differ from the record's fields"
         )
@@ -243,30 +245,8 @@ def wrong_types(
             " have other names than the fields are not compared"
         )
     lines = [line for got, expected in pairs for line in (f"got: {got}", f"expected: {expected}")]
-    details = (f"defined by: {planned}", *lines, f"what to do: {remedy}")
+    details = (f"defined by: {planned}", *lines, *differing, f"what to do: {remedy}")
     return link_error(plan, diagnosis, *details, log=error.log, shown="")
-
-
-def _remedy(wrong: Sequence[WrongFunction]) -> str:
-    for each in wrong:
-        called, defined = each.called.declaration, each.declaration
-        if called.startswith("void ") and called.partition("(")[2] == defined.partition("(")[2]:
-            return f"write the type that it returns: Extern({each.called.symbol!r}, returns=...)"
-        passed = each.called.prototype.parameters
-        if "char*" in each.declaration and "Literal[str]" in each.called.call:
-            return (
-                "call the function by name, autolink.cxx(...), which passes a constant string as const char*: Extern"
-                " passes no strings"
-            )
-        if re.search(r"[*&]", each.declaration) and any(c.kind in ("int", "uint") and c.size == 8 for c in passed):
-            return (
-                "pass a number to a reference with args={...: autolink.by_reference(T)}, and an integer that is an"
-                " address with args={...: types.voidptr}"
-            )
-    return (
-        "give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or let the call"
-        " convert them (Extern's args and returns)"
-    )
 
 
 _MOST_HEADERS = 2000

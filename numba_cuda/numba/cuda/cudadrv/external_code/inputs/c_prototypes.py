@@ -56,10 +56,12 @@ class CField:
 
 @dataclass(frozen=True)
 class CPrototype:
-    """The result and the parameters of a C function."""
+    """The result and the parameters of a C function; the *names* of the arguments that a call passes are for
+    messages."""
 
     returns: CType
     parameters: tuple[CType, ...]
+    names: tuple[str, ...] = field(default=(), compare=False)
 
     def declaration(self, symbol: str) -> str:
         """Return the function as C declares it: ``float scale(const float*, int)``."""

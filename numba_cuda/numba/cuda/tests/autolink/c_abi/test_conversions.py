@@ -189,11 +189,11 @@ class TestPointers:
         assert lines[0].endswith("'takes' is called with other types than it has")
         assert re.search(r"got: void takes\((unsigned )?long long\) for the call with \(", lines[2])
         assert lines[3].endswith(f"expected: void takes({cxx}), as it is defined")
-        assert (
-            lines[4].startswith("  linking kernel ")
-            and "autolink.by_reference(T)" in lines[5]
-            and "types.voidptr" in lines[5]
-        )
+        assert lines[4] == f"  n: got {'unsigned ' if given == types.uint64 else ''}long long, expected {cxx}"
+        assert lines[5].startswith("  linking kernel ")
+        assert "where the integer n is an address, Extern's args={..., 'n': types.voidptr}" in "".join(lines[6:])
+        is_read = cxx.startswith("const ") or "&&" in cxx
+        assert ("'n': autolink.by_reference('int64')" in lines[-1]) == is_read
 
     @pytest.mark.parametrize("given", [types.int64, types.uint64, 0])
     @pytest.mark.parametrize("cxx", ["double*", "const float&", "void*", "unsigned long long"])

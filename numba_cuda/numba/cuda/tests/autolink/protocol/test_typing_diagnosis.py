@@ -258,3 +258,60 @@ def test_assigning_to_a_name_of_a_library_is_told_in_both_front_ends():
 
 def test_the_default_repr_leaves_out_private_attributes_and_long_texts():
     assert repr(double) == "Scale(factor=2)"
+
+
+@cuda.jit(device=True)
+def inner_without(x):
+    y = x + 1
+    return y * NOT_THERE  # noqa: F821
+
+
+@cuda.jit(device=True)
+def outer_without(x):
+    return inner_without(x) + 1
+
+
+def test_a_name_that_is_not_defined_is_shown_where_a_device_function_has_it():
+    def kernel(x):
+        x[0] = outer_without(x[0])
+
+    text = _refused(kernel)
+    line = inner_without.py_func.__code__.co_firstlineno + 3
+    assert text.startswith("NameError: name 'NOT_THERE' is not defined\n")
+    places = [each for each in text.splitlines() if each.startswith(("  at: ", "  called from: "))]
+    assert places[0].endswith(f"test_typing_diagnosis.py:{line} in inner_without")
+    assert "^^^^^^^^^" in text.splitlines()[3]
+    assert [each.rpartition(" in ")[2] for each in places[1:]] == ["outer_without", _name_of(kernel)]
+
+
+class Returning(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        def body(x):
+            y = x + 1
+            return NOT_THERE(y)  # noqa: F821
+
+        return body
+
+
+returning = Returning()
+
+
+def test_a_name_that_is_not_defined_is_shown_in_the_function_that_a_hook_returned():
+    def kernel(x):
+        x[0] = returning(x[0])
+
+    text = _refused(kernel)
+    line = Returning.__numba_cuda_call__.__code__.co_firstlineno + 3
+    assert f"test_typing_diagnosis.py:{line} in Returning.__numba_cuda_call__.<locals>.body\n" in text
+    assert "\n  in: the function that Returning.__numba_cuda_call__ returned\n" in text
+    assert "\n  called from: " in text
+
+
+def _name_of(function):
+    return function.__name__
+
+
+def _refused(function):
+    with pytest.raises(TypingError) as caught:
+        autolink.build(cuda.jit(function), "void(float32[::1])", cc=(9, 0))
+    return str(caught.value)

@@ -134,6 +134,12 @@ EXPLAINED = {
     ),
     "autolink.build(kernel, 'void()', fastmath='yes')": ('Argument "fastmath" to "build"', 'parameter "fastmath"'),
     "autolink.build(kernel, 'void()', cc=9.0)": ('Argument "cc" to "build"', 'parameter "cc"'),
+    "autolink.build(kernel)": ('expected "SignatureIsMissing', 'of type "SignatureIsMissing'),
+    "autolink.build('kernel.py', 'void()')": ('Argument 1 to "build"', 'parameter "kernel"'),
+    "autolink.build(kernel, 'void()', (9, 0), 'ptx')": ('expected "GivenByName', 'of type "GivenByName'),
+    "autolink.build(kernel, 'void()', [80], 'ptx')": ('expected "GivenByName', 'of type "GivenByName'),
+    "autolink.build_many(kernel, '9.0')": ('Argument 1 to "build_many"', 'parameter "jobs"'),
+    "autolink.build_many([], '9.0', 4)": ('expected "GivenByName', 'of type "GivenByName'),
     "autolink.build_many([], on_eror='return')": (
         'Argument "on_eror" to "build_many" has incompatible type "str"; expected "NoSuchOption',
         'parameter "on_eror" of type "NoSuchOption',
@@ -165,6 +171,7 @@ def test_checkers_name_what_is_wrong(tmp_path, mypy, pyright):
         assert any(of_pyright in each for each in said), (call, said)
         said = [each for each in by_mypy if each.startswith(f"explained.py:{number + 1}:")]
         assert any(of_mypy in each for each in said), (call, said)
+        assert all(len(each) < 500 for each in said), (call, said)
 
 
 OF_MLIR = """

@@ -2,20 +2,16 @@
 # What public functions take and return, and users do not name. jedi sees no names of other stubs that are private.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from os import PathLike
-from typing import Any, Concatenate, Generic, Literal, Protocol, TypeAlias, overload
+from typing import Any, Literal, Protocol, TypeAlias, overload
 
 from numpy import generic, ndarray
-from typing_extensions import ParamSpec, TypeVar
+from typing_extensions import TypeVar
 
 from numba.cuda import LinkableCode
 from numba.cuda.autolink import Extern, Job, LinkItem, Target
 from numba.cuda.autolink.testing import LinkInput
 from numba.cuda.core._stubs.arguments import _KernelSignature, _OptionalComputeCapability
 
-P = ParamSpec("P")
-PythonP = ParamSpec("PythonP")
-PythonR = TypeVar("PythonR")
-R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 class ObjectCode(Protocol):
@@ -65,24 +61,24 @@ class Dict(Protocol):
 # What a call stands for: a C function, or a function in Python.
 Meaning: TypeAlias = Extern | Callable[..., Any]
 
-# The parameters of a device method, and what it returns, are those of its part in Python, where that has a name.
-class BoundDeviceMethod(Generic[P, R]):
+class BoundDeviceMethod:
     __self__: Any
-    __func__: DeviceMethod[P, R]
+    __func__: DeviceMethod
     @property
     def __name__(self) -> str: ...
     @property
     def __numba_cuda_call__(self) -> Callable[..., Meaning]: ...
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-class DeviceMethod(Generic[P, R]):
-    def link(self, function: Callable[..., LinkItems]) -> DeviceMethod[P, R]: ...
-    def link_key(self, function: Callable[..., object]) -> DeviceMethod[P, R]: ...
-    def python(self, function: Callable[Concatenate[Any, PythonP], PythonR]) -> DeviceMethod[PythonP, PythonR]: ...
+# Its parts are called _, and so have one type in all classes: checkers compare attributes of one name.
+class DeviceMethod:
+    def link(self, function: Callable[..., LinkItems]) -> DeviceMethod: ...
+    def link_key(self, function: Callable[..., object]) -> DeviceMethod: ...
+    def python(self, function: Callable[..., Any]) -> DeviceMethod: ...
     @overload
-    def __get__(self, instance: None, owner: type | None = None) -> DeviceMethod[P, R]: ...
+    def __get__(self, instance: None, owner: type | None = None) -> DeviceMethod: ...
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> BoundDeviceMethod[P, R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> BoundDeviceMethod: ...
 
 WayOfCxx: TypeAlias = Literal["value", "pointer", "element", "span", "mdspan", "state"]
 Paths: TypeAlias = Iterable[str | PathLike[str]] | PathLike[str]
