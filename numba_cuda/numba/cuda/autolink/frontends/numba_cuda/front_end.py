@@ -58,6 +58,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
     with without_device(parts):
         compiled = _Kernel(py_func, argtypes, **options)
         library = compiled._codelibrary
+        library.use_canonical_names()
         if request.entry_name is not None:
             library.rename_entry(request.entry_name)
         link = library.link_request(parts, request.output) if request.output != "ltoir" else None
