@@ -130,6 +130,19 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
     return manager
 
 
+@_in_place_of("numba.cuda.core.inline_closurecall:InlineWorker.inline_ir")
+def _inline(
+    original: Any, worker: Any, caller_ir: Any, block: Any, i: int, callee_ir: Any, *args: Any, **named: Any
+) -> Any:
+    """Note which function is inlined into which."""
+    from ...function_code.inlined_functions import InlinedFunctions
+
+    loc = block.body[i].value.loc
+    inlined = original(worker, caller_ir, block, i, callee_ir, *args, **named)
+    InlinedFunctions.of(caller_ir.func_id).note(caller_ir, loc, callee_ir)
+    return inlined
+
+
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
