@@ -161,6 +161,7 @@ print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{mod
     imported = facts(script)
     assert imported == str(
         [
+            "autolink.builds.jit_options",
             "autolink.compilation.context",
             "autolink.frontends.numba_cuda.activation",
             "cudadrv.external_code.platform.target",
