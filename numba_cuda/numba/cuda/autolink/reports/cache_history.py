@@ -233,7 +233,7 @@ def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:
 def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes, StoredEntry]) -> list[str]:
     """Return the lines that changed in the texts of *entry*, of a link in those of its programs that are new."""
     if entry.kind != "link":
-        return [line for label, _ in entry.parts for line in differing_lines(label, before, entry)]
+        return [line for label, _ in entry.texts for line in differing_lines(label, before, entry)]
     new, gone = (
         [known[each] for each in some if each in known and each not in others]
         for some, others in ((entry.uses, before.uses), (before.uses, entry.uses))
@@ -307,8 +307,10 @@ def _run_of(entry: StoredEntry) -> tuple[str, ...]:
 def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     """Return what *entry* is the first of, if all *earlier* ones of its name have another: `` for sm_90``."""
     for word, quality in (("for", target_of), ("for", _output), ("with", _front_end), ("with", lines_in)):
-        if earlier and quality(entry) not in ("", *map(quality, earlier)):
+        alike = [each for each in earlier if quality(each) == quality(entry)]
+        if earlier and quality(entry) and not alike:
             return f" {word} {quality(entry)}"
+        earlier = alike
     return ""
 
 
