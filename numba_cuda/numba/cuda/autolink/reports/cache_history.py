@@ -48,6 +48,9 @@ _NAMED = ("module", "value", "define", "closure", "default")
 _MOST_CALLS = 3
 
 
+_CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
+
+
 class _Build(NamedTuple):
     entry: StoredEntry
     before: StoredEntry | None  # the one that it is compared with
@@ -373,13 +376,19 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         for cause in known_changes(compiled.before, compiled.entry):
             file, is_file, lines = cause.partition(" changed")
             if not (is_file and file.endswith(".py")):
-                causes.append(cause)
+                causes += [] if _is_said(cause, causes) else [cause]
             elif not (lines and any(each.endswith(f" changed{lines}") for each in causes)):
                 edited.append(f"{file}{lines}")
     if not causes:
         edited = edited or edited_lines(before, entry)
         causes = [] if edited else [what_differs(before, entry)]
     return list(dict.fromkeys(causes)), edited
+
+
+def _is_said(cause: str, causes: Sequence[str]) -> bool:
+    """Whether *causes* have the change of a value, which *cause* names with the function that reads it."""
+    of_value = _CHANGE_OF_VALUE.match(cause)
+    return of_value is not None and any(each.endswith(f"value {of_value[1]}") for each in causes)
 
 
 def _size(entry: StoredEntry) -> str:

@@ -336,8 +336,10 @@ def test_each_build_is_compared_with_the_last_run(files):
     rewrite(files / "m.py", ("N = 4", "N = 5"))
     edited = "edited: helpers.py: line 1, m.py: line 8"
     assert run(files) == [f"{name}: value N: 4 -> 5; {edited}"]
-    rewrite(files / "helpers.py", ("v + 1", "v + 2"))
-    assert run(files) == [f"{name}: helpers.py:shift changed: line 9"]
+    rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
+    assert run(files) == [f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added"]
+    rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
+    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3; edited: helpers.py: line 4"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
     assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
