@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from numba import cuda
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
@@ -30,6 +31,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
+from ...builds.jit_options import with_jit_options
 from ...compilation.context import (
     KernelEvent,
     announce,
@@ -128,6 +130,19 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
     return manager
 
 
+@_in_place_of("numba.cuda.core.inline_closurecall:InlineWorker.inline_ir")
+def _inline(
+    original: Any, worker: Any, caller_ir: Any, block: Any, i: int, callee_ir: Any, *args: Any, **named: Any
+) -> Any:
+    """Note which function is inlined into which."""
+    from ...function_code.inlined_functions import InlinedFunctions
+
+    loc = block.body[i].value.loc
+    inlined = original(worker, caller_ir, block, i, callee_ir, *args, **named)
+    InlinedFunctions.of(caller_ir.func_id).note(caller_ir, loc, callee_ir)
+    return inlined
+
+
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
@@ -148,8 +163,6 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
 
 
 def declare_again(name: str, signature: Any, declared: Any) -> Any:
-    from numba import cuda
-
     how = {"use_cooperative": declared.use_cooperative, "abi": declared.abi}
     return cuda.declare_device(name, signature, list(declared.link), **how)
 
@@ -430,6 +443,7 @@ def activate() -> None:
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
+        with_jit_options(cuda.jit)
         explain_uncaught(placed_error)
         watch_forks()
 

@@ -215,6 +215,8 @@ cuda.jit(fastmth=True)  # fastmth
 cuda.jit(max_registers="64")  # max_registers
 kernel[1, 32](np.zeros(3, np.float32), "3")  # Given|int
 kernel[1](np.zeros(3, np.float32), 3)  # LaunchNeedsGridAndBlock
+cuda.shared.aray(3, np.float32)  # aray
+cuda.local.array()  # array|shape
 """
 
 
