@@ -147,7 +147,7 @@ def _inline(
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
     front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
-    with compiling(_target(options, for_device=False)), front_end, _diagnose(args[0]):
+    with compiling(target_of_options(options, for_device=False)), front_end, _diagnose(args[0]):
         return original(*args, **options)
 
 
@@ -231,7 +231,7 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     from .code_library import LinkingCodeLibrary
 
     function = getattr(args[0], "__name__", "a function")
-    target, front_end = _target(options, for_device=True), timeline.span("front end", function)
+    target, front_end = target_of_options(options, for_device=True), timeline.span("front end", function)
     shown = progress.step(f"compiling {function} for {target.arch}")
     argtypes = () if args[1] is None else args[2]  # of a device function, whose caller is compiled too
     with compiling(target), shown, front_end, _diagnose(args[0], argtypes):
@@ -259,7 +259,8 @@ def _diagnose(function: Any, argtypes: Sequence[Any] = ()) -> Iterator[None]:
         raise better from None
 
 
-def _target(options: dict[str, Any], for_device: bool) -> Target:
+def target_of_options(options: dict[str, Any], for_device: bool) -> Target:
+    """Return the target that numba-cuda's *options* of a compile mean."""
     capability, without_device = ComputeCapability.parse(options["cc"]), current_state().cc
     if for_device:
         capability = ComputeCapability(*without_device) if without_device else capability.as_launched
