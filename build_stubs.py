@@ -66,6 +66,7 @@ def write_stubs(folder: Path) -> None:
         stub.write_text(with_options(stub.read_text()))
     of_autolink = [
         *(cuda / "autolink").rglob("*.pyi"),
+        cuda / "decorators" / "__init__.pyi",
         cuda / "core" / "_stubs" / "autolink" / "__init__.pyi",
         *(cuda / "core" / "_stubs").glob("*.py"),
     ]

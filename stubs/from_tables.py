@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from cuda.bindings import driver
-from cuda.core import ProgramOptions
-from numba.cuda.cudadrv.external_code.inputs.cuda_source import RESERVED_OPTIONS
+from numba.cuda.cudadrv.external_code.inputs.program_options import OPTION_TYPES, described_options
 from numba.cuda.vector_types import vector_types
 
 from numba.cuda import libdevice, libdevicefuncs, types
@@ -68,17 +67,20 @@ def stub_of_device_attributes() -> str:
 
 
 def stub_of_program_options() -> str:
-    kinds = get_type_hints(ProgramOptions)
     lines = [
-        "# The options that cxx and CUDASource take.",
+        "# ruff: noqa: E501",
         "from os import PathLike",
         "from typing import Any, SupportsIndex, TypedDict",
         "",
         "from numpy import bool_",
         "",
         "class ProgramOptions(TypedDict, total=False):",
+        '    """The compile options of ``cxx`` and ``CUDASource``, by name: fields of ``cuda.core.ProgramOptions``."""',
+        "",
     ]
-    return stub(lines + [f"    {name}: {type_taken(kinds[name])}" for name in kinds if name not in RESERVED_OPTIONS])
+    for name, text in described_options().items():
+        lines += [f"    {name}: {type_taken(OPTION_TYPES[name])}", f'    """{text}"""']
+    return stub(lines)
 
 
 def type_taken(hint: Any) -> str:

@@ -90,6 +90,8 @@ def _size(text: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda.autolink import cache
+    from numba.cuda.autolink.reports import formatting
+    from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, RemoteSettingsError
 
     is_there = _check(options.action)
     if options.action == "info":
@@ -125,7 +127,10 @@ def _run(options: argparse.Namespace) -> int:
                 count = cache.export_file(options.file)
                 others = cache.info().entries - count
         except ValueError as error:
-            raise CommandError(str(error).replace("trust=True", "--trust")) from error
+            remedy = (
+                f"\n  what to do: correct {REMOTE_KEY}, or unset it" if isinstance(error, RemoteSettingsError) else ""
+            )
+            raise CommandError(str(error).replace("trust=True", "--trust") + remedy) from error
         left_out = f", without {others} for this machine alone" if others > 0 else ""
         print(f"{options.file}: {number_of(count, 'entry')}{left_out}")
     else:
@@ -133,11 +138,19 @@ def _run(options: argparse.Namespace) -> int:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
                 removed, folder = 0, cache.current_store().settings.directory
+                before = cache.info()
                 if is_there:
                     removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error
-        print(f"{number_of(removed, 'entry')} removed{'' if is_there else f': there is no folder {folder}'}")
+        text = f"{number_of(removed, 'entry')} removed"
+        if is_there:
+            left = cache.info()
+            freed = before.bytes + before.emulator_bytes - left.bytes - left.emulator_bytes
+            rest = f"{number_of(left.entries, 'entry')} left, {formatting.size(left.bytes)}"
+            print(f"{text}, {formatting.size(freed)} freed; {rest}")
+        else:
+            print(f"{text}: there is no folder {folder}")
     return 0
 
 

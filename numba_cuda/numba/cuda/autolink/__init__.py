@@ -15,6 +15,7 @@ Public names:
 - `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
+- `ProgramOptions`, `JitOptions`: types for annotations, of the options of C++ and of ``cuda.jit``.
 - `Variable`: variables of device code that the host sets.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
@@ -43,6 +44,7 @@ from typing import Any
 _NAMES = {
     "autolink.frontends.numba_cuda.emulation": ("emulated",),
     "autolink.builds.ahead_of_time": ("build",),
+    "autolink.builds.jit_options": ("JitOptions",),
     "autolink.builds.result": ("LinkedKernel",),
     "autolink.builds.compiled_kernels": ("bind", "report"),
     "autolink.finished_kernels.saving": ("save",),
@@ -74,6 +76,7 @@ _NAMES = {
     "cudadrv.external_code.inputs.kinds": ("Bitcode",),
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
+    "cudadrv.external_code.inputs.program_options": ("ProgramOptions",),
     "cudadrv.external_code.plan.link_plan": ("LinkError",),
     "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }

@@ -131,6 +131,8 @@ class CacheInfo:
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         total = f"{number_of(self.entries, 'entry')}, {filled}"
+        if self.writable and not os.path.isdir(self.directory):
+            total += "; the first build creates the folder"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)]) if self.enabled else directory]
         if self.emulator_bytes:
             lines.append(f"  besides, code of the emulator: {formatting.size(self.emulator_bytes)}")
@@ -138,8 +140,9 @@ class CacheInfo:
             is_missing = name == "image" and not os.path.isdir(where)
             lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
         if self.usage:
-            saved = formatting.time(sum(each.seconds_saved for each in self.usage))
-            lines.append("\n  ".join([f"used so far, about {saved} saved", *map(str, self.usage)]))
+            seconds = sum(each.seconds_saved for each in self.usage)
+            saved = f", about {formatting.time(seconds)} saved" if seconds else ""
+            lines.append("\n  ".join([f"used so far{saved}", *map(str, self.usage)]))
         return "\n".join(lines)
 
 
@@ -152,19 +155,22 @@ class History:
     entries: tuple[StoredEntry, ...]
     kind: str | None = None
     near: str = field(default="", repr=False)  # ``; did you mean NAME?`` if there are none, and there is such a name
+    _known: tuple[StoredEntry, ...] = field(default=(), repr=False, compare=False)  # with which they are compared
 
     @property
     def details(self) -> str:
         """The same lines, each with its place, what it was compared with and the lines that changed in short texts, or
         all that is known of a first build."""
-        return "\n".join(cache_history.details(self.entries, every_kind=self.kind is not None)) or str(self)
+        return "\n".join(cache_history.details(self.entries, self._known, every_kind=self.kind is not None)) or str(
+            self
+        )
 
     @property
     def builds(self) -> list[dict[str, Any]]:
         """The same as plain data, of each build its ``name``, ``kind``, ``architecture``, ``types``, ``path``, when it
         was ``built`` and when the one that it is ``compared_with``, in seconds since the epoch, its ``causes``, and the
         lines of Python files that were ``edited`` besides."""
-        return cache_history.as_data(self.entries, every_kind=self.kind is not None)
+        return cache_history.as_data(self.entries, self._known, every_kind=self.kind is not None)
 
     def __str__(self) -> str:
         if not self.entries:
@@ -172,7 +178,7 @@ class History:
             if not (named or self.kind):
                 return "nothing is cached yet"
             return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}{self.near}"
-        return "\n".join(cache_history.builds(self.entries, every_kind=self.kind is not None))
+        return "\n".join(cache_history.builds(self.entries, self._known, every_kind=self.kind is not None))
 
 
 def info() -> CacheInfo:
@@ -283,8 +289,9 @@ def why(name: str, kind: str | None = None) -> History:
     levels = [current_store().disk]  # and those that are only read
     levels += (DiskEntries(dataclasses.replace(settings, directory=folder)) for folder in settings.read_only)
     entries = {entry.digest: entry for level in reversed(levels) for entry in level.entries()}
-    of_kind = [each for each in cache_history.with_bases(entries.values()) if kind in (None, each.kind)]
+    known = cache_history.with_bases(entries.values())
+    of_kind = [each for each in known if kind in (None, each.kind)]
     found = cache_history.find(of_kind, name)
     near = cache_history.names_like(of_kind, name) if name and not found else ""
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
-    return History(name, tuple(latest), kind, near)
+    return History(name, tuple(latest), kind, near, tuple(known))

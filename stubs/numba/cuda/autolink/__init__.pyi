@@ -68,8 +68,8 @@ from numba.cuda.core._stubs.autolink import (
     WayOfCxx,
 )
 from numba.cuda.core._stubs.cxx_library import CxxLibrary as CxxLibrary
-from numba.cuda.core._stubs.program_options import ProgramOptions
-from numba.cuda.decorators import JitOptions
+from numba.cuda.core._stubs.program_options import ProgramOptions as ProgramOptions
+from numba.cuda.decorators import JitOptions as JitOptions
 from numba.cuda.dispatcher import CUDADispatcher
 
 from . import cache as cache, testing as testing
@@ -97,6 +97,7 @@ __all__ = [
     "DeviceFunction",
     "Extern",
     "HookError",
+    "JitOptions",
     "Job",
     "LinkError",
     "LinkInputError",
@@ -106,6 +107,7 @@ __all__ = [
     "NotLinkableError",
     "Prebuilt",
     "PrebuiltError",
+    "ProgramOptions",
     "RayExecutor",
     "Report",
     "SupportsCall",

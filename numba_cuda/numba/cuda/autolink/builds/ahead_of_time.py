@@ -22,6 +22,7 @@ from numba_cuda_autolink.short_tracebacks import short_traceback
 from ..compilation.context import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
 from ..frontend_api.placed_messages import placed_error
+from .jit_options import with_jit_options
 from .result import LinkedKernel, RanLink, with_link
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -49,6 +50,7 @@ def build(
     entry_name: str | None = ...,
     **jit_options: Any,
 ) -> list[LinkedKernel]: ...
+@with_jit_options
 def build(
     kernel: Any,
     signature: Any,
@@ -78,7 +80,7 @@ def build(
         The kernel's name in the code, a C identifier. Default: Numba's name, which contains the signature and the
         options.
     **jit_options:
-        Options of ``cuda.jit``: ``link``, ``lto``, ``debug``, ``lineinfo``, ``fastmath``, ``max_registers`` ...
+        Options of ``cuda.jit``, which `JitOptions` describes, or of numba-cuda-mlir's.
 
     Raises
     ------

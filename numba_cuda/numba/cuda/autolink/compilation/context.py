@@ -76,6 +76,7 @@ class State:
     guesses: Any = None  # what type inference notes while it guesses results; ``None`` where all types are true
     # The functions that could not be compiled as they were decorated, and why; ``None`` where that is raised.
     uncompiled: list[tuple[Any, str]] | None = None
+    has_lines: bool = False  # whether kernels get line information that none of their options asks for
     call: tuple[Any, Any] | None = None  # the Numba type of the callee and the place of the call that is being lowered
 
 

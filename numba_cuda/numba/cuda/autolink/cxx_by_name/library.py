@@ -12,6 +12,7 @@ import numpy as np
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown, suggest_names
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import folders_given
+from numba.cuda.cudadrv.external_code.inputs.program_options import NO_OPTIONS, ProgramOptions
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numpy.typing import DTypeLike
 
@@ -185,7 +186,7 @@ def cxx(
     *,
     include_paths: Iterable[str | os.PathLike[str]] = (),
     defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: ProgramOptions = NO_OPTIONS,
     namespace: str = "",
     host_headers: bool = False,
 ) -> CxxLibrary:
@@ -213,9 +214,8 @@ def cxx(
         Directories to search for headers, before the CUDA toolkit's.
     defines : mapping or iterable, optional
         Macros: ``{"TILE": 16, "DEBUG": None}``, or an iterable of names and ``(name, value)`` pairs.
-    options : mapping, optional
-        Compile options by name, fields of `cuda.core.ProgramOptions`: ``{"std": "c++20", "use_fast_math": True}``. The
-        language is C++17 or later.
+    options : ProgramOptions, optional
+        Compile options by name, such as ``{"std": "c++20", "use_fast_math": True}``. The language is C++17 or later.
     host_headers : bool, optional
         Whether ``<cmath>``, ``<limits>`` and other headers of the host are found, with the names of ``cuda::std`` in
         ``std``. ``std::vector``, ``std::string``, streams and the like are declared only: a kernel that calls code with

@@ -184,6 +184,20 @@ def check_only_overload(name: str, signatures: Sequence[str]) -> None:
         raise ValueError(f"kernel {name} is compiled for {len(signatures)} signatures; pass one of them:{listed}")
 
 
+_OTHERWISE_SHOWN = ("link", "extensions", "device", "cache", "cc", "chip", "signature")
+
+
+def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return those *options* of ``cuda.jit`` that are not the *defaults* and can change code, as pairs of a name and a
+    text."""
+    known = {name: value for name, value in options.items() if name not in _OTHERWISE_SHOWN and name[:1] != "_"}
+    return tuple(
+        (name, getattr(value, "__qualname__", None) or str(value))
+        for name, value in known.items()
+        if value is not None and value != defaults.get(name)
+    )
+
+
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)[:count]
 
@@ -192,7 +206,8 @@ def parameter_names(function: Any, count: int) -> tuple[str, ...]:
 class FunctionRecord:
     """A function that was compiled for one signature and target: what a report reads. ``code`` is of the kind
     ``output``, ``"cubin"``, ``"ptx"`` or ``"ltoir"``, in which the function is called ``entry_name``; ``signature`` are
-    the types of its arguments as text; ``inputs`` the code that is linked besides its own."""
+    the types of its arguments as text; ``inputs`` the code that is linked besides its own; ``options`` those that
+    ``cuda.jit`` was given besides the defaults, as pairs of a name and a text."""
 
     code: bytes
     entry_name: str
@@ -200,6 +215,7 @@ class FunctionRecord:
     signature: str
     inputs: tuple[PlannedInput, ...]
     facts: BuildFacts = field(compare=False)
+    options: tuple[tuple[str, str], ...] = field(compare=False, kw_only=True, default=())
 
 
 @dataclass(frozen=True)

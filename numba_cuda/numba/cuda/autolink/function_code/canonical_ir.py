@@ -34,6 +34,7 @@ _ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 
 _TYPE = re.compile(r"(6RecordILi|18DeviceCallableTypeILi)(\d+)(?=E)")
 _BYTES = re.compile(r'@"\.bytes\.(-?\d+)"')
 _DIGITS = 16  # of a digest: 64 bits
+_DIGEST = re.compile(rf"(?<=_)[0-9a-f]{{{_DIGITS}}}(?![0-9A-Za-z])")  # in a name
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 
@@ -128,7 +129,8 @@ class NamedModules:
         for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]
         kind = kinds.LTO_IR if target.lto else kinds.PTX
-        made_of = hashlib.sha256(self.symbol.encode()).hexdigest()  # which has the digest of the IR
+        # What C++ by name is called has the digest of its library.
+        made_of = hashlib.sha256(_DIGEST.sub("", "\0".join(self.texts)).encode()).hexdigest()
         return tuple(LinkInput(kind, _compile(group, target, name), name=name, made_of=made_of) for group in groups)
 
 

@@ -28,7 +28,7 @@ from numba.cuda.utils import numba_target_override
 
 from numba_cuda_autolink.files import read_regular_file
 
-from ..compilation.context import tool_versions
+from ..compilation.context import current_state, tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from ..protocol.kernel_signatures import arguments_text
 from ..protocol.loaded_modules import UnknownValueError, program_files
@@ -36,7 +36,8 @@ from .kernel_values import KernelValues, names_external_code, registered, values
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "12"
+_SCHEMA = "13"
+_MOST_VARIANTS = 4  # of one kernel, by what its objects return for its calls
 _FUNCTION = "the function"
 _MOST_TEXT = 1 << 18  # bytes of a program's modules, to show which lines changed
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
@@ -50,7 +51,9 @@ class _Lookup:
         self.signature = signature
         self.imported = set(sys.modules)
         users = registered()
-        self.values: KernelValues = values_of_kernel(cache._py_func, cache._options, cache._link, [signature, *users])
+        self.values: KernelValues = values_of_kernel(
+            cache._py_func, cache._options, cache._link, [signature, *users], has_lines=cache.has_lines
+        )
         if (why := why_unpredictable(users)) is not None:
             raise UnknownValueError(why)
         parts: dict[str, str | bytes] = {
@@ -69,7 +72,18 @@ class _Lookup:
         name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache, self)
         capability = parts["toolkit and compute capability"]
         subject = "kernel", os.path.abspath(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
-        self.key = CacheKey("kernel", name, tuple(parts.items()), facts=facts, lines=lines, subject=subject)
+        self.keys = [
+            CacheKey(
+                "kernel",
+                name,
+                (*parts.items(), ("variant", str(number))),
+                facts=facts,
+                lines=lines,
+                subject=subject,
+            )
+            for number in range(_MOST_VARIANTS)
+        ]
+        self.key = self.keys[0]  # of what is found, or saved
 
 
 def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:
@@ -134,6 +148,15 @@ class KernelCache(CUDACache):
         globals had then."""
         return self._enabled and (self._is_ours() or bool(registered()))
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether what is compiled names the file and its lines: it is of no use in another folder."""
+        return bool(self._options.get("debug") or self._options.get("lineinfo") or current_state().has_lines)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        key = super()._index_key(sig, codegen)
+        return (*key, os.path.abspath(self._py_func.__code__.co_filename)) if self.has_lines else key
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for the argument types *sig*, or ``None`` if it is not cached.
 
@@ -168,20 +191,28 @@ class KernelCache(CUDACache):
             if self._is_ours():
                 self._log_not_cached(error)
             return None
-        settings = current_store().settings
-        data = current_store().get(self._lookup.key, memory=False) if settings.on_disk else None
-        if data is None:
+        if (states := self._load_variant(self._lookup)) is None:
             return None
-        try:
-            states = load_kernel(data, self._lookup.values)
-        except Exception as error:  # it changed, or raised by a hook, or by a class that no longer exists
-            reason = str(error) if isinstance(error, KernelChangedError) else f"{type(error).__name__}: {error}"
-            logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, reason)
-            return None
-        if settings.verify:
+        if current_store().settings.verify:
             self._to_verify = states
             return None
         return self._impl.rebuild(target_context, states)
+
+    def _load_variant(self, lookup: _Lookup) -> dict[str, Any] | None:
+        """Return the stored kernel whose objects return for its calls what they return here, or ``None``. Note the key
+        that it has, or is to be saved under."""
+        reason = ""
+        for key in lookup.keys if current_store().settings.on_disk else ():
+            lookup.key = key
+            if (data := current_store().get(key, memory=False)) is None:
+                break
+            try:
+                return load_kernel(data, lookup.values)
+            except Exception as error:  # it changed, or raised by a hook, or by a class that no longer exists
+                reason = str(error) if isinstance(error, KernelChangedError) else f"{type(error).__name__}: {error}"
+        if reason:
+            logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, reason)
+        return None
 
     def _save_overload(self, sig: Any, kernel: Any) -> None:
         if not self._enabled:
@@ -205,6 +236,7 @@ class KernelCache(CUDACache):
             libraries = self._to_verify["codelibrary"], library
             stored, built = ("\n".join(each.llvm_strs).encode() for each in libraries)
             current_store().verify(lookup.key, stored, "disk", lambda: built)
+            return  # it is there
         current_store().put(lookup.key, data, memory=False)
 
     def flush(self) -> None:

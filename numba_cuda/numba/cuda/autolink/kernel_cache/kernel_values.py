@@ -131,10 +131,12 @@ class KernelValues(ValuePickler):
         return as_linked(item)
 
 
-def values_of_kernel(function: Any, options: Any, linked: Sequence[Any], others: Sequence[Any]) -> KernelValues:
-    """Walk over a kernel's Python *function*, the *options* of ``cuda.jit``, what ``link=`` names, and *others*. Raise
-    `UnknownValueError` if that leads to something that another process could not tell from something else."""
-    has_lines = bool(options.get("debug") or options.get("lineinfo"))  # in which paths and lines are
+def values_of_kernel(
+    function: Any, options: Any, linked: Sequence[Any], others: Sequence[Any], *, has_lines: bool
+) -> KernelValues:
+    """Walk over a kernel's Python *function*, the *options* of ``cuda.jit``, what ``link=`` names, and *others*; where
+    its code *has_lines*, paths and lines count. Raise `UnknownValueError` if that leads to something that another
+    process could not tell from something else."""
     link = list(map(as_linked, linked))
     return walk((function, dict(options), link, list(others)), KernelValues, has_lines=has_lines)
 

@@ -12,6 +12,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 
 from numba_cuda_autolink.short_tracebacks import is_full, message_of, print_short
 
+from ..builds.jit_options import JitOptions
 from ..frontend_api.front_end import check_options
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Job:
     kernel, signature, cc, output, entry_name:
         As for `build`. ``cc`` is one compute capability; by default that of this machine's GPU.
     options:
-        Options of ``cuda.jit``. One that there is not raises `TypeError`, or `ValueError` for numba-cuda-mlir.
+        Options of ``cuda.jit``, as `JitOptions`. One that there is not raises `TypeError`, or `ValueError` for
+        numba-cuda-mlir.
     for_launch:
         Build exactly what a launch on such a GPU builds, which then finds it in the cache, and not a kernel for other
         programs, which may set its variables. ``output`` and ``entry_name`` do not apply.
@@ -43,7 +45,7 @@ class Job:
     cc: ComputeCapabilityLike | None = None
     output: str = "cubin"
     entry_name: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JitOptions | Mapping[str, Any] = field(default_factory=dict)
     for_launch: bool = False
 
     def __post_init__(self) -> None:

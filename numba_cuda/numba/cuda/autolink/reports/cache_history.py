@@ -15,19 +15,23 @@ from typing import Any, NamedTuple
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
     FRONT_END,
+    MADE_WITH,
     NOT_CACHED,
     OWN_FILE,
     Subject,
     call_of,
-    changes_in_words,
     differing_lines,
+    edited_lines,
     fact,
     is_inline,
+    known_changes,
     lines_in,
     nearest,
+    of_same_call,
     subject_of,
     target_of,
     types_of,
+    what_differs,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, StoredEntry
 
@@ -39,7 +43,12 @@ from . import formatting
 _FOR_USERS = ("link", "kernel", NOT_CACHED), ("program", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
+# Words before the names of what an entry contains.
+_NAMED = ("module", "value", "define", "closure", "default")
 _MOST_CALLS = 3
+
+
+_CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
 
 
 class _Build(NamedTuple):
@@ -49,43 +58,51 @@ class _Build(NamedTuple):
     compiled: _Build | None = None  # of a link, the kernel of ``cache=True`` that the same run compiled for it
 
 
-def builds(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
+def builds(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built; last, what
-    is not cached. One stands for those after another that say the same, and for kernels that one run built for the same
-    cause."""
+    is not cached. One stands for those that one run built for the same cause. What they are compared with is among the
+    *known* ones."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    found = []
-    for _, of_run in itertools.groupby(_with_earlier(shown), key=lambda each: _rebuilt_with(each, names)):
+    lines = []
+    for _, of_run in itertools.groupby(_with_earlier(shown, known), key=lambda each: _rebuilt_with(each, names)):
         first, *others = of_run
         named = list(dict.fromkeys(_name_of(each, names) for each in (first, *others)))
-        line = _line(first, formatting.listed(named, _MOST_CALLS))
         count = len(others) + 1 if len(named) == 1 else 1
-        found.append((_written(first.entry), line, count, first.before is None and first.entry))
-    lines = []
-    for (text, _), same in itertools.groupby(found, key=lambda each: (each[1], each[3])):
-        (when, _, count, _), *more = same
-        count += sum(each[2] for each in more)
-        lines.append(f"{when}  {text}{f' ({count} builds)' if count > 1 else ''}")
+        line = _line(first, formatting.listed(named, _MOST_CALLS))
+        if count > 1 and _is_sibling(first):
+            line = f"{target_of(first.entry):7} {printable(named[0])}: {MADE_WITH}{count} other values"
+        lines.append(f"{_written(first.entry)}  {line}{f' ({count} builds)' if count > 1 else ''}")
     return lines
 
 
 def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
     """Return what is the same for kernels that one run built again for the same cause."""
-    if build.before is None or not build.entry.run:
-        return (build.entry.digest,)
-    name = _name_of(build, names)
-    return build.entry.run, target_of(build.entry), _describe(build, name).removeprefix(name)
+    entry, name = build.entry, _name_of(build, names)
+    if build.before is None:
+        return (entry.digest,)
+    why = MADE_WITH if _is_sibling(build) else _describe(build, name).removeprefix(name)
+    return entry.run, target_of(entry), why, name if entry.kind != "link" or _is_sibling(build) else ""
 
 
-def as_data(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
+def _is_sibling(build: _Build) -> bool:
+    """Whether a kernel differs from the one that it is compared with, of the same run, in the values that it was made
+    with."""
+    before = build.before
+    if before is None or before.run != build.entry.run:
+        return False
+    causes = known_changes(before, build.entry)
+    return bool(causes) and all(MADE_WITH in each for each in causes)
+
+
+def as_data(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
     """Return the builds as plain data, latest first: the name, kind, architecture, argument types and path of each,
     when it and the one that it is compared with were built, in seconds since the epoch, its causes, and the lines of
     Python files that were edited."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
     found = []
-    for build in _with_earlier(shown):
+    for build in _with_earlier(shown, known):
         entry, before = build.entry, build.before
         causes, edited = _causes_of(build)
         what = {"name": _name_of(build, names), "kind": entry.kind, "architecture": target_of(entry)}
@@ -95,13 +112,14 @@ def as_data(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[st
     return found
 
 
-def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
+def details(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return the same lines, each followed by the place of what was built, what that was compared with, the lines that
     changed in short texts, and all that is known of it if it was compared with nothing."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
     lines = []
-    for build in _with_earlier(shown):
+    by_digest = {each.digest: each for each in known}
+    for build in _with_earlier(shown, known):
         entry, before = build.entry, build.before
         lines.append(f"{_written(entry)}  {_line(build, _name_of(build, names))}")
         place = fact(entry, "path") or entry.name
@@ -109,13 +127,12 @@ def details(entries: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
         lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
         if before is not None:
             lines.append(f"    compared with the build of {_written(before)}")
-            changed = (differing_lines(label, before, entry) for label, _ in entry.parts if entry.kind != "link")
-            lines += [f"    {line}" for each in changed for line in each]
+            lines += [f"    {line}" for line in _changed_texts(entry, before, by_digest)]
             continue
-        known = entry.facts or tuple(("", label, value) for label, value in entry.parts)
+        all_facts = entry.facts or tuple(("", label, value) for label, value in entry.parts)
         lines += [
             f"    {printable(f'{of}: ' if of else '')}{printable(label)}: {printable(value)}"
-            for of, label, value in known
+            for of, label, value in all_facts
             if label not in _NOT_SHOWN
         ]
     return lines
@@ -154,7 +171,7 @@ def _causes(entry: StoredEntry) -> set[str]:
     found = set()
     for subject, label, _ in entry.facts:
         kind, _, name = label.partition(" ")
-        if kind not in ("module", "value", "define", "closure"):
+        if kind not in _NAMED:
             name = "" if label in _NOT_SHOWN else label
         found |= {subject, os.path.basename(subject), *subject.split(":"), name, *name.split(".")}
     return found - {""}
@@ -216,14 +233,26 @@ def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:
     return names[(build.compiled or build).entry.digest]
 
 
-def _with_earlier(entries: Iterable[StoredEntry]) -> list[_Build]:
+def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes, StoredEntry]) -> list[str]:
+    """Return the lines that changed in the texts of *entry*, of a link in those of its programs that are new."""
+    if entry.kind != "link":
+        return [line for label, _ in entry.texts for line in differing_lines(label, before, entry)]
+    new, gone = (
+        [known[each] for each in some if each in known and each not in others]
+        for some, others in ((entry.uses, before.uses), (before.uses, entry.uses))
+    )
+    pairs = [(each, old) for each in new for old in gone if each.base == old.digest or each.name == old.name]
+    return [line for each, old in pairs for line in _changed_texts(each, old, known)]
+
+
+def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) -> list[_Build]:
     earlier: dict[Subject, list[StoredEntry]] = {}
-    by_digest = {each.digest: each for each in entries}
+    by_digest = {each.digest: each for each in (*known, *entries)}
     found: list[_Build] = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
-        new = _first_of(entry, of_name)
+        new = _moved_from(entry, known) or _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
@@ -254,7 +283,7 @@ def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
     for entry in known.values():
         link_before = known.get(used[entry.digest].base) if entry.digest in used else None
         programs = [known[each] for each in link_before.uses if each in known] if link_before is not None else []
-        base = nearest(entry, programs) if entry.kind == "program" else None
+        base = nearest(entry, of_same_call(entry, programs)) if entry.kind == "program" else None
         found.append(entry if base is None else dataclasses.replace(entry, base=base.digest))
     return found
 
@@ -281,9 +310,29 @@ def _run_of(entry: StoredEntry) -> tuple[str, ...]:
 def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     """Return what *entry* is the first of, if all *earlier* ones of its name have another: `` for sm_90``."""
     for word, quality in (("for", target_of), ("for", _output), ("with", _front_end), ("with", lines_in)):
-        if earlier and quality(entry) not in ("", *map(quality, earlier)):
+        alike = [each for each in earlier if quality(each) == quality(entry)]
+        if earlier and quality(entry) and not alike:
             return f" {word} {quality(entry)}"
+        earlier = alike
     return ""
+
+
+def _moved_from(entry: StoredEntry, known: Iterable[StoredEntry]) -> str:
+    """Return the folder that a kernel was moved from, if one of the same code was built in a file that is gone:
+    ``, moved from FOLDER``."""
+    path, code = fact(entry, "path"), _own_code(entry)
+    for each in known:
+        if code and each.kind == entry.kind and each.written < entry.written and _own_code(each) == code:
+            folder, name = os.path.split(fact(each, "path"))
+            if name == os.path.basename(path) and fact(each, "path") != path and not os.path.exists(fact(each, "path")):
+                return f", moved from {folder}"
+    return ""
+
+
+def _own_code(entry: StoredEntry) -> str:
+    """Return the digest of a kernel's own Python; empty for what is no kernel."""
+    own = fact(entry, "kernel").rpartition("<locals>.")[2]
+    return next((value for subject, label, value in entry.facts if label == "code" and subject == own), "")
 
 
 def _output(entry: StoredEntry) -> str:
@@ -300,6 +349,8 @@ def _describe(build: _Build, name: str) -> str:
     causes, edited = _causes_of(build)
     if build.entry.kind == NOT_CACHED:
         return f"{name} {causes[0]}"
+    if not causes:
+        return f"{name}: edited: {', '.join(edited)}"
     # What is of the entry itself needs no name.
     first, *more = (each.removeprefix(f"{own}: ") for each in causes)
     first = name + first.removeprefix(own) if first.startswith(f"{own} changed") else f"{name}: {first}"
@@ -320,15 +371,24 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
         return [f"first build{new}{f' of {for_calls}' if calls else ''}"], []
-    causes, edited = changes_in_words(before, entry), []
+    causes, edited = known_changes(before, entry), []
     if compiled is not None and compiled.before is not None:
-        for cause in changes_in_words(compiled.before, compiled.entry):
+        for cause in known_changes(compiled.before, compiled.entry):
             file, is_file, lines = cause.partition(" changed")
             if not (is_file and file.endswith(".py")):
-                causes.append(cause)
+                causes += [] if _is_said(cause, causes) else [cause]
             elif not (lines and any(each.endswith(f" changed{lines}") for each in causes)):
                 edited.append(f"{file}{lines}")
+    if not causes:
+        edited = edited or edited_lines(before, entry)
+        causes = [] if edited else [what_differs(before, entry)]
     return list(dict.fromkeys(causes)), edited
+
+
+def _is_said(cause: str, causes: Sequence[str]) -> bool:
+    """Whether *causes* have the change of a value, which *cause* names with the function that reads it."""
+    of_value = _CHANGE_OF_VALUE.match(cause)
+    return of_value is not None and any(each.endswith(f"value {of_value[1]}") for each in causes)
 
 
 def _size(entry: StoredEntry) -> str:

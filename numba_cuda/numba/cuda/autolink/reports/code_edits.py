@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from numba.cuda.cudadrv.external_code.inputs.kinds import CUDA
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 from ..function_code.object_names import file_of_item
@@ -70,7 +69,7 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
             continue
         file = file_of_item(new.object)
         for one, other in zip(old.returned, new.returned, strict=True):
-            if not (with_python and _is_python(one) and _is_python(other)):
+            if not (with_python and one.is_python and other.is_python):
                 for name in _edited(one, other, file, same_code and one.options == other.options):
                     calls[name, file][named(new)] = None
     together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
@@ -86,10 +85,6 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
             yield Change(arch, f"{name}{place}, called by {by}, was edited")
     for place, names in together.items():
         yield Change(arch, f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited")
-
-
-def _is_python(code: CodeReport) -> bool:
-    return code.kind != CUDA.name and code.source is not None
 
 
 def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:

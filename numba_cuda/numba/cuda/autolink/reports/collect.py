@@ -40,7 +40,6 @@ from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _Key: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]  # of code: its kind, digest and options
-_OPTIONS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # of a kernel
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
@@ -72,7 +71,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
             shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
-    build = BuildReport(*what, facts.timeline, shown, options=_options(facts.target), python=facts.python)
+    build = BuildReport(*what, facts.timeline, shown, options=_options(record), python=facts.python)
     kernel = facts.graph.functions[0]
     signature = record.signature
     if isinstance(record, BuildRecord):
@@ -93,8 +92,10 @@ def _key(item: LinkedInput) -> _Key:
     return item.kind, item.sha256, item.options
 
 
-def _options(target: Target) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(getattr(target, name))) for name in _OPTIONS)
+def _options(record: FunctionRecord) -> tuple[tuple[str, str], ...]:
+    """Return the options that each kernel has as it is compiled, and the others that are not the defaults."""
+    of_target = {name: str(getattr(record.facts.target, name)) for name in formatting.OF_KERNELS}
+    return tuple({**dict(record.options), **of_target}.items())
 
 
 def _front_end(record: FunctionRecord) -> str:
@@ -159,7 +160,7 @@ def _codes(
     facts: BuildFacts, items: Sequence[LinkedInput], known: Mapping[_Key, LinkInput]
 ) -> tuple[tuple[CodeReport, ...], CalledFunctions]:
     """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference. Also
-    return the functions in LTO-IR that the kernel calls."""
+    return the functions in LTO-IR that functions in Python call."""
     own = Symbols((facts.entry_name,), facts.own_symbols.undefined)
     undefined = own.undefined if sum(bool(item.origins) for item in items) == 1 else None
     sources = [known.get(_key(item)) for item in items]
@@ -176,7 +177,9 @@ def _codes(
     for index, symbols in zip(modules, of_ltoir, strict=True):
         found[index] = symbols
     defined = {name for symbols in of_ltoir if symbols is not None for name in symbols.defined}
-    names = frozenset(own.undefined)
+    names = {*own.undefined}
+    for source, symbols in zip(sources, found, strict=True):
+        names.update(symbols.undefined if symbols is not None and _is_python(source) else ())
     functions = CalledFunctions.read(modules.values(), names & defined, facts.target.arch)
     comparable = _comparable(sources, programs, undefined)
     python = [
@@ -185,7 +188,7 @@ def _codes(
         if _is_python(source) and symbols
         for name in symbols.defined
     ]
-    called = _Called(names, functions, OwnFunctions.read(comparable, names, python), known)
+    called = _Called(frozenset(names), functions, OwnFunctions.read(comparable, names, python), known)
     headers = [
         _own_headers(source, facts.target) if program is not None else None
         for source, program in zip(sources, programs, strict=True)
@@ -244,7 +247,8 @@ def _is_python(source: LinkInput | None) -> bool:
 
 @dataclass(frozen=True)
 class _Called:
-    """The functions that the kernel calls, those that can be read, those that can be compared, and all sources."""
+    """The functions that functions in Python call, those that can be read, those that can be compared, and all
+    sources."""
 
     names: frozenset[str]
     functions: CalledFunctions
@@ -252,7 +256,7 @@ class _Called:
     known: Mapping[_Key, LinkInput]
 
     def named_in(self, item: LinkedInput, names: Collection[str]) -> tuple[str, ...]:
-        """Return those of *names* that the kernel calls and the source of *item* names."""
+        """Return those of *names* that are called and that the source of *item* names."""
         source = self.known.get(_key(item))
         words = set(_WORD.findall(source.code)) if source is not None else set()
         return tuple(name for name in names if name in self.names and name.encode() in words)

@@ -19,6 +19,7 @@ from .records import BuildReport, KernelReport, ResultReport
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 # Options of the linker that follow from the architecture, the kernel's code and its options.
 _KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
+_DEFAULT = "default"  # an option that is not recorded
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
 _OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
@@ -72,8 +73,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     are known. Where options or the architecture differ, only what depends on neither is compared."""
     arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
     given = [dict(build.options) for build in (before, now)]
-    for name in given[1] if given[0] else ():
-        yield from differing(arch, f"option {name}", given[0].get(name), given[1][name])
+    for name in dict.fromkeys((*given[1], *given[0])) if all(given) else ():
+        yield from differing(arch, f"option {name}", *(each.get(name, _DEFAULT) for each in given))
     same_link = before.link.lto == now.link.lto
     of_code = [[each.get(name) for name in _OF_CODE] for each in given if each]
     same_code = before.arch == now.arch and of_code[1:] == of_code[:-1] and same_link

@@ -30,7 +30,8 @@ _PYTHON_CLASS = re.compile(r"\bnca_python_\d+_(\w+?)_\1_[0-9a-f]{16}\w*")
 _OTHER_CLASS = re.compile(r"\bnca_functor_[0-9a-f]+\b")
 _BY_CONTENT = re.compile(r"\b(?:cxx_)?([A-Za-z_]\w*?)_[0-9a-f]{16}(?:_functor|_\d+)?\b")
 # Options, and values. Each library of `cxx` has the last option.
-_ELSEWHERE, _NOT_SET = ("lto", "include_paths", "device_as_default_execution_space"), ("False", "None")
+_ELSEWHERE, _NOT_SET = ("include_paths", "device_as_default_execution_space"), ("False", "None")
+OF_KERNELS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # recorded whether they are set or not
 _TOO_MUCH = {  # by what limits blocks to none
     "registers": "too many registers",
     "shared memory": "too much shared memory",
@@ -109,9 +110,17 @@ def occupancy_range(found: Sequence[OccupancyReport]) -> str:
 
 
 def options(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return the options of a kernel or a source that are set, as ``fastmath=True, max_registers=32``; without what is
-    said elsewhere, and what libraries of C++ have without being asked."""
+    """Return the options of a source that are set, as ``use_fast_math=True, std=c++20``; without what is said
+    elsewhere, and what libraries of C++ have without being asked."""
     return ", ".join(f"{name}={value}" for name, value in pairs if name not in _ELSEWHERE and value not in _NOT_SET)
+
+
+def kernel_options(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the options of a kernel that are not the defaults, as ``fastmath=True, launch_bounds=128``; without what
+    is said elsewhere."""
+    return ", ".join(
+        f"{name}={value}" for name, value in pairs if name != "lto" and not (name in OF_KERNELS and value in _NOT_SET)
+    )
 
 
 def function(qualname: str) -> str:
@@ -127,9 +136,11 @@ def symbol(name: str) -> str:
 
 
 def inlined(calls: Sequence[CallReport]) -> str | None:
-    """Return how many of *calls* were inlined as ``11 of 12``; ``None`` where that is known of none."""
+    """Return how many of *calls* were inlined as ``11 of 12`` or ``1 of 2, 1 not known``; ``None`` where that is known
+    of none."""
     known = [call.inlined for call in calls if call.inlined is not None]
-    return f"{sum(known)} of {len(calls)}" if known else None
+    unknown = f", {len(calls) - len(known)} not known" if len(known) < len(calls) else ""
+    return f"{sum(known)} of {len(calls)}{unknown}" if known else None
 
 
 def chain(frames: Iterable[Frame]) -> str:

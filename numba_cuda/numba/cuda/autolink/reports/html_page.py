@@ -78,6 +78,7 @@ def _environment() -> Environment:
         "compiled",
         "file",
         "options",
+        "kernel_options",
         "occupancy_range",
         "inlined",
     )

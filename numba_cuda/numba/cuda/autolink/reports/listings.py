@@ -47,10 +47,10 @@ def with_inlining(
     functions: Collection[str],
     reached: Mapping[str, Collection[str]],
 ) -> tuple[CallReport, ...]:
-    """Return *calls* with whether they were inlined: whether what they call, of the linked *codes*, or a function that
-    it leads to, as *reached* has them by name, is still one of the *functions* of the result. CUDA's own parts of
-    mathematical functions, whose names are reserved, do not count."""
-    called = {name for code in codes if code.own for name in code.undefined or ()}
+    """Return *calls*, of functions in Python, with whether they were inlined: whether what they call, of the linked
+    *codes*, or a function that it leads to, as *reached* has them by name, is still one of the *functions* of the
+    result. CUDA's own parts of mathematical functions, whose names are reserved, do not count."""
+    called = {name for code in codes if code.is_python for name in code.undefined or ()}
     by_site = defaultdict[str, set[str]](set)
     for piece in (piece for code in codes for piece in code.parts or (code,)):
         for site in piece.brought_by:

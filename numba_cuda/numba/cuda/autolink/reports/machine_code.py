@@ -21,8 +21,8 @@ from .ptx_lines import SECTION, Place, places_by_line
 
 _PADDING = "NOP"
 _TIMEOUT = 120.0  # seconds
-_FUNCTION = re.compile(r"([\w$.]+):\s*")
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([\w$.]+)")
+_LABEL, _BRANCH = re.compile(r"([\w$.]+):\s*"), ".L_"  # of functions, and what the targets of branches begin with
 _FILE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
 _ADDRESS = re.compile(r"^\s+(/\*[0-9a-f]{4,}\*/)\s+")
@@ -45,8 +45,10 @@ def nvdisasm() -> str | None:
 
 
 def disassemble(cubin: bytes, entry_name: str, texts: Sequence[str] = ()) -> list[Instruction] | None:
-    """Return the machine code of *cubin*; ``None`` if there is no ``nvdisasm``, or it refuses the cubin. Functions that
-    ptxas placed into another's section have *places* only where *texts* of PTX show them."""
+    """Return the machine code of *cubin*; ``None`` if there is no ``nvdisasm``, or it refuses the cubin. Targets of
+    branches have their labels. Where *texts* of PTX have the places of instructions, these count: ptxas loses a place
+    whose line has the number of that of its call, and functions that it puts into another's section have *places* only
+    there."""
     if (tool := nvdisasm()) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -63,16 +65,16 @@ def disassemble(cubin: bytes, entry_name: str, texts: Sequence[str] = ()) -> lis
 
 
 def _instructions(text: str, entry_name: str, of_ptx: Mapping[tuple[str, int], tuple[Place, ...]]) -> list[Instruction]:
-    function, section, within = "", "", f"${entry_name}$"
+    function, section, mark, within = "", "", "", f"${entry_name}$"
     places: tuple[Place, ...] = ()
     in_ptx = "", 0
     is_new = is_within = False  # whether the next place is that of other instructions; whether in another's section
     found = []
     for line in text.splitlines():
         if _INSTRUCTION.match(line):
-            shown = _ADDRESS.sub(r"\1 ", line).replace(within, "").rstrip()
-            found.append(Instruction(function, shown, of_ptx.get(in_ptx, ()) if is_within else places))
-            is_new = True
+            shown = _ADDRESS.sub(rf"\1 {mark}", line).replace(within, "").rstrip()
+            found.append(Instruction(function, shown, of_ptx.get(in_ptx) or (() if is_within else places)))
+            is_new, mark = True, ""
         elif file := _FILE.match(line):
             place = file[1], int(file[2])
             if place[0].startswith(SECTION):
@@ -82,9 +84,12 @@ def _instructions(text: str, entry_name: str, of_ptx: Mapping[tuple[str, int], t
                 places, is_new = (*(() if is_new else places), place), False
         elif begin := _SECTION.match(line):
             section = begin[1]
-        elif (label := _FUNCTION.fullmatch(line)) and not label[1].startswith("."):
-            is_within = label[1] != section
-            function, places, is_new, in_ptx = label[1].removeprefix(within), (), True, ("", 0)
+        elif label := _LABEL.fullmatch(line):
+            if not label[1].startswith("."):
+                is_within = label[1] != section
+                function, places, is_new, in_ptx, mark = label[1].removeprefix(within), (), True, ("", 0), ""
+            elif label[1].startswith(_BRANCH) and f"`({label[1]})" in text:
+                mark += f"{label[1]}: "
     return [
         each for _, some in itertools.groupby(found, lambda each: each.function) for each in _without_padding([*some])
     ]

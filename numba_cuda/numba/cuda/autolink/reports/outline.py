@@ -112,7 +112,7 @@ def _link(build: BuildReport) -> Iterator[Item]:
         returned = len(inputs) - len(shown)
         text = f"{returned} that the calls returned, and" if returned else "in this order"
         yield Item("inputs", f"{len(inputs)}{': ' if returned else ', '}{text}", tuple(shown))
-    if given := formatting.options(build.options):
+    if given := formatting.kernel_options(build.options):
         yield Item("options of the kernel", given)
     if link.options is not None:
         yield Item("options", " ".join(_options(link.options)))

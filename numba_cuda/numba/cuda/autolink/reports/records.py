@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
+from numba.cuda.cudadrv.external_code.inputs.kinds import CUDA
 from numba.cuda.cudadrv.external_code.link.linker_input import CompiledCode
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
@@ -65,6 +66,11 @@ class CodeReport:
     def own(self) -> bool:
         """Whether it is the kernel's own code."""
         return not self.brought_by
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it is the kernel's own code or a Python function that C++ calls."""
+        return self.own or (self.kind != CUDA.name and self.source is not None)
 
     @property
     def linked_kind(self) -> str:
@@ -186,7 +192,8 @@ class BuildReport:
     timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
     launched are in it too. ``listings`` show what the code became, if `report` was asked for them; of a kernel without
     line information they are those of a build with it (``listings_with_lineinfo``). ``options`` are the
-    kernel's ``lto``, ``debug``, ``lineinfo``, ``fastmath`` and ``max_registers``, as pairs of a name and a text.
+    kernel's ``lto``, ``debug``, ``lineinfo``, ``fastmath`` and ``max_registers``, and what else ``cuda.jit`` was given
+    that is not its default, as pairs of a name and a text: ``("launch_bounds", "1024")``.
     ``python`` are the Python functions that the kernel and what C++ calls are compiled from, with digests that can be
     compared in one version of Python.
     """

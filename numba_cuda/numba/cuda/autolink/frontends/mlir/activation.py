@@ -43,6 +43,7 @@ from ...frontend_api.seams import Seams
 from ...frontend_api.typing_rounds import infer_types, is_put_off, propagated, template_of
 from ...function_code.calls import check_state
 from ...function_code.function_code import FunctionCode
+from ...function_code.inlined_functions import InlinedFunctions
 from ...protocol.ask import ask_all, ask_at
 from ...protocol.call_sites import CallSites, find_read_only, function_at, note_objects
 from ...protocol.closures import make_closure
@@ -51,7 +52,6 @@ from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
-from .inlined_functions import InlinedFunctions
 from .linker import KEY, CallLinker, explain, linker_for, wrap_callbacks
 from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_array, number_of
 from .type_translation import MLIR
@@ -219,7 +219,8 @@ def _inline(
     """Note which function is inlined into which, and in which one calls are."""
     loc = block.body[i].value.loc
     inlined = original(worker, caller_ir, block, i, callee_ir, *args, **named)
-    InlinedFunctions.of(caller_ir.func_id).note(caller_ir, loc, callee_ir, inlined[1])
+    InlinedFunctions.of(caller_ir.func_id).note(caller_ir, loc, callee_ir)
+    InlinedFunctions.mark_calls(callee_ir, inlined[1])
     return inlined
 
 

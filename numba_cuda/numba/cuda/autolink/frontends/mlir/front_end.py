@@ -31,6 +31,7 @@ from ...function_code.build_record import (
     callbacks,
     check_only_overload,
     facts_of,
+    given_options,
     parameter_names,
     record_build,
 )
@@ -114,7 +115,10 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
     facts = facts_of(external, target, output)
     record = record_build(external, code, output, _signature(compiled), plan, facts, launch)
     texts = EmulatedTexts(partial(_emulated_texts, compiled), target.compute_capability.parts)
-    return dataclasses.replace(record, emulated_texts=texts)
+    options = {name: value for name, value in dispatcher.targetoptions.items() if name not in _RESOLVED}
+    if carveout is not None:
+        options["shared_memory_carveout"] = carveout
+    return dataclasses.replace(record, emulated_texts=texts, options=given_options(options, _verified({})))
 
 
 def _emulated_texts(compiled: Any) -> list[str]:

@@ -146,9 +146,20 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             self._llvm_strs = compatible_with_cxx(canonical)
         return super().llvm_strs
 
+    def use_canonical_names(self) -> None:
+        """Give a kernel canonical names, also where it links no external code: its link for the emulator, or of
+        `build`, is found in each process."""
+        texts = self.llvm_strs
+        if not self._has_canonical_names and self._entry_name is not None:
+            *canonical, self._entry_name = with_canonical_names([*texts, self._entry_name])
+            self._has_canonical_names = True
+            if (canonical := compatible_with_cxx(canonical)) != list(texts):
+                self._set_texts(canonical)
+
     def rename_entry(self, name: str) -> None:
         """Give the kernel the entry name *name*. Raises `ValueError` if something else in its code has that name."""
-        texts = self.llvm_strs  # canonical names may change the entry name
+        self.use_canonical_names()
+        texts = self.llvm_strs
         if self._entry_name is not None:
             if any(f'@"{name}"' in text for text in texts):
                 raise ValueError(f"entry name {name!r} is taken by something that the kernel calls or reads")

@@ -25,6 +25,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
+from ...function_code.inlined_functions import InlinedFunctions
 from ...protocol.ask import ask_all, ask_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type, find_read_only
 from ...protocol.errors import assignment_error
@@ -72,7 +73,9 @@ class LinkingLower(CUDALower):
     def lower(self) -> Any:
         if not isinstance(self.library, LinkingCodeLibrary):
             return super().lower()
-        with self.library.function_code.calls.being_lowered(self):
+        function = self.library.function_code
+        InlinedFunctions.of(self.func_ir.func_id).add_to(function, self.func_ir.func_id.func)
+        with function.calls.being_lowered(self):
             return super().lower()
 
     def _compute_def_location(self) -> Any:

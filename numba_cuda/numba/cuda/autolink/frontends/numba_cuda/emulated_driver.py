@@ -8,6 +8,7 @@ looks for the driver again, and does not warn of grids that leave parts of a GPU
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -28,9 +29,10 @@ from numba_cuda_autolink.emulated_driver.c_functions import raise_failures
 from numba_cuda_autolink.emulated_driver.device import settings
 from numba_cuda_autolink.emulator import memory
 
-from ...compilation.context import current_state
+from ...compilation.context import current_state, inside
 from ...frontend_api.launch_messages import named_arguments
 from ...frontend_api.seams import Seams
+from .activation import target_of_options
 from .code_library import LinkingCodeLibrary
 
 _seams = Seams("numba-cuda")
@@ -49,21 +51,23 @@ def _get_function(original: Any, library: Any) -> Any:
     context = devices.get_context()
     found = library._cufunc_cache.get(context.device.id)
     if found is None:
-        code = library.emulated_code = _code(library)
+        code, name = _code_and_name(library)
+        library.emulated_code = code
         callbacks = library._setup_functions, library._teardown_functions
         module = raise_failures(context.create_module_image, code, *callbacks)
-        found = library._cufunc_cache[context.device.id] = module.get_function(library._entry_name)
+        found = library._cufunc_cache[context.device.id] = module.get_function(name)
     return found
 
 
-def _code(library: Any) -> ObjectCode:
-    """Return the PTX of a kernel for the current device, and set the callbacks of its module."""
+def _code_and_name(library: Any) -> tuple[ObjectCode, str]:
+    """Return the PTX of a kernel for the current device and its name there, and set the callbacks of its module."""
     if not isinstance(library, LinkingCodeLibrary):  # numba-cuda's own, which its cache restores
         library = LinkingCodeLibrary.restore(**library._reduce_states())
     cc = library._ensure_cc(None)
+    library.use_canonical_names()
     plan = library.plan(cc)
     library._setup_functions, library._teardown_functions = list(plan.setup_callbacks), list(plan.teardown_callbacks)
-    return ObjectCode.from_ptx("\n".join(library.emulated_texts(cc)).encode(), name=library.name)
+    return ObjectCode.from_ptx("\n".join(library.emulated_texts(cc)).encode(), name=library.name), library._entry_name
 
 
 @_in_place_of("numba.cuda.memory_management.nrt:_Linker")
@@ -77,16 +81,29 @@ def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Compile what is launched with the lines of its source, which errors show; without, if NVVM or nvJitLink refuse
     it with them, as they do some kernels of numba-cuda, and all with NRT."""
-    try:
+    if not _compiles_with_lines():
         return original(dispatcher, signature)
-    except (nvvmError, nvJitLinkError, LinkError):
-        if not _compiles_with_lines():
-            raise
+    with contextlib.suppress(nvvmError, nvJitLinkError, LinkError), inside(has_lines=True):
+        kernel = original(dispatcher, signature)
+        if not isinstance(kernel._codelibrary, LinkingCodeLibrary):
+            kernel._codelibrary = _with_its_python(kernel, dispatcher)
+        return kernel
     token = _with_lines.set(False)
     try:
         return original(dispatcher, signature)
     finally:
         _with_lines.reset(token)
+
+
+def _with_its_python(kernel: Any, dispatcher: Any) -> LinkingCodeLibrary:
+    """Return the code of a *kernel* that numba-cuda's cache restored, as it was when it was compiled."""
+    library = LinkingCodeLibrary.restore(**kernel._codelibrary._reduce_states())
+    cc = devices.get_context().device.compute_capability
+    options = {**dispatcher.targetoptions, "cc": cc, "lto": library._lto, "lineinfo": not kernel.debug}
+    code = library.function_code
+    code.target = target_of_options(options, for_device=True)
+    code.calls.note_compiled(dispatcher.py_func, kernel.argument_types)
+    return library
 
 
 def _compiles_with_lines() -> bool:

@@ -34,6 +34,7 @@ from ...function_code.build_record import (
     LaunchFacts,
     callbacks,
     check_only_overload,
+    given_options,
     kernel_parameters,
     parameter_names,
     record_build,
@@ -57,6 +58,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
     with without_device(parts):
         compiled = _Kernel(py_func, argtypes, **options)
         library = compiled._codelibrary
+        library.use_canonical_names()
         if request.entry_name is not None:
             library.rename_entry(request.entry_name)
         link = library.link_request(parts, request.output) if request.output != "ltoir" else None
@@ -65,7 +67,8 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         record = _record(compiled, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
         texts = EmulatedTexts(partial(library.emulated_texts, parts), parts)
-        return dataclasses.replace(record, launch_facts=launch, emulated_texts=texts), link
+        given = _given(options)
+        return dataclasses.replace(record, launch_facts=launch, emulated_texts=texts, options=given), link
 
 
 def _how_to_build(given: Any) -> str:
@@ -108,6 +111,11 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     return kernel, targetoptions
 
 
+def _given(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    # ``opt`` counts as given where the environment has another default.
+    return given_options(options, {**cuda.jit(lambda: None).targetoptions, "opt": True})
+
+
 def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
     if output == "cubin":
         return bytes(library.get_cubin(cc=cc).code)
@@ -140,7 +148,8 @@ def read_launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | No
         targets = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
         targets = [compute_capability(each) for each in capabilities]
-    return [_record_launched(compiled, each) for each in targets]
+    given = _given(kernel.targetoptions)
+    return [dataclasses.replace(_record_launched(compiled, each), options=given) for each in targets]
 
 
 def _record_launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
@@ -191,7 +200,8 @@ def compile_device_function(function: Any, signature: Any, cc: ComputeCapability
         code, facts = bytes(library.get_ltoir(cc=parts)), library.facts(parts, "ltoir")
         inputs = library.plan(parts).inputs
     types = arguments_text(argtypes)
-    return FunctionRecord(code, compiled.fndesc.llvm_func_name, "ltoir", types, inputs, facts)
+    name, given = compiled.fndesc.llvm_func_name, _given(function.targetoptions)
+    return FunctionRecord(code, name, "ltoir", types, inputs, facts, options=given)
 
 
 def _signature(compiled: Any) -> str:

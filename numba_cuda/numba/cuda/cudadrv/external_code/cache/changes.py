@@ -6,12 +6,12 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import DAMAGED, IS_TEXT, Facts, StoredEntry
+from .entry import DAMAGED, FILE, Facts, StoredEntry
 
 FRONT_END = "front end"
 COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
@@ -21,6 +21,7 @@ _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "e
 OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
+MADE_WITH = "made with "  # before the closure variables of a kernel that differ
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
@@ -39,6 +40,7 @@ _REST = {
     "places": "the folder of its files",
     "headers": "where its headers are searched for, which includes the working directory",
     "values": "something that its functions reach",
+    "variant": "what its objects return for calls",
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
@@ -102,17 +104,21 @@ def target_of(entry: StoredEntry) -> str:
     return fact(entry, "architecture") or dict(entry.parts).get("architecture", "")
 
 
-def nearest(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> StoredEntry | None:
-    """Return the one that differs from *entry* in least, of those that were built *earlier* of the same subject and
-    call, the latest of several; ``None`` if there is none. Kernels that were made with other values differ more."""
+def of_same_call(entry: StoredEntry, others: Iterable[StoredEntry]) -> list[StoredEntry]:
+    """Return those of *others* that are of the same subject and call as *entry*."""
     of_call = subject_of(entry), call_of(entry)
-    alike = [each for each in earlier if each.digest != entry.digest and (subject_of(each), call_of(each)) == of_call]
+    return [each for each in others if each.digest != entry.digest and (subject_of(each), call_of(each)) == of_call]
 
-    def difference(before: StoredEntry) -> int:
+
+def nearest(entry: StoredEntry, others: Sequence[StoredEntry]) -> StoredEntry | None:
+    """Return the one of *others* that differs from *entry* in least, the last of several; ``None`` if there is none.
+    One that was made with the same values is nearer than all that were not."""
+
+    def difference(before: StoredEntry) -> tuple[int, int]:
         changes = changes_in_words(before, entry)
-        return len(changes) + sum(": made with " in each for each in changes)
+        return sum(MADE_WITH in each for each in changes), len(changes)
 
-    return min(reversed(alike), key=difference, default=None)
+    return min(reversed(others), key=difference, default=None)
 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
@@ -132,12 +138,29 @@ def _lines_around(entry: StoredEntry) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return what changed from *before* to *after*, for users: the Python of a kernel, files and what changed in them,
-    options, versions."""
+    """Return what changed from *before* to *after*, for users; if nothing that they know of is known, the lines of
+    Python that were edited, or else what differs."""
+    if found := known_changes(before, after):
+        return found
+    edited = edited_lines(before, after)
+    return [f"edited: {', '.join(edited)}"] if edited else [what_differs(before, after)]
+
+
+def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:
+    """Return which lines were edited in the files of the Python functions of two kernels."""
+    files = [label for label, _ in after.lines if label.startswith(FILE)]
+    found = ((label.removeprefix(FILE), _changed_lines(label, before, after)) for label in files)
+    return [f"{name}{lines}" for name, lines in found if lines]
+
+
+def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
+    """Return what changed from *before* to *after*, of what users know: the Python of a kernel, files and what changed
+    in them, options, versions."""
     old, new = _facts_of(before), _facts_of(after)
     subjects = [{subject for subject, _ in each} for each in (old, new)]
     is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
     found = []
+    seen: set[tuple[str, ...]] = set()
     changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
     for key in changed:
         subject, label = key
@@ -153,6 +176,11 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
         if not (subject in subjects[0] and subject in subjects[1]):
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
+        if label.startswith("value "):  # of a module, which several of its functions may read
+            of_module = subject.rpartition(":")[0], label, *map(str, values)
+            if of_module in seen:
+                continue
+            seen.add(of_module)
         if label != "calls":
             found.append(_in_words(subject, label, before, after, *values))
     if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
@@ -161,7 +189,7 @@ def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     calls = [(key, old.get(key), new.get(key)) for key in changed if key[1] == "calls"]
     found = found or [_in_words(*key, before, after, *values) for key, *values in calls]  # follow from the others
     found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
-    return list(dict.fromkeys(found)) or [_rest(before, after)]
+    return list(dict.fromkeys(found))
 
 
 def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
@@ -194,7 +222,7 @@ def _moved_files(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str
     return found
 
 
-def _rest(before: StoredEntry, after: StoredEntry) -> str:
+def what_differs(before: StoredEntry, after: StoredEntry) -> str:
     """Return in which parts the entries differ, where no fact does."""
     named = [_words(_REST, each) or each for each in _different_labels(dict(before.parts), dict(after.parts))]
     named = [each for each in named if each != "undefined"] or named
@@ -222,7 +250,7 @@ def _in_words(
     name = label.replace("define ", "defines ") if label.startswith("define ") else label
     of = f"{subject}: " if subject else ""
     if label.startswith("closure ") and None not in (old, new):  # several functions may have been made of one text
-        return f"{of}made with {name.partition(' ')[2]}={new}, not {old}"
+        return f"{of}{MADE_WITH}{name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
     if old.startswith("<") or new.startswith("<"):  # digests
@@ -279,11 +307,10 @@ def _words(table: dict[str, str], label: str) -> str:
 
 
 def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return how the text of a part differs, in the form of ``diff -u``; none if the part is no such text."""
-    old, new = (dict(each.parts).get(label, "") for each in (before, after))
-    if old == new or not (IS_TEXT.match(old) and IS_TEXT.match(new)):
+    """Return how the text *label* differs, in the form of ``diff -u``; none if one of the entries has no such text, as
+    long ones are not kept."""
+    old, new = (dict(each.texts).get(label) for each in (before, after))
+    if old is None or new is None:
         return []
-    if not (label in dict(before.texts) and label in dict(after.texts)):  # long ones are not kept
-        return []
-    first, second = (printable(dict(each.texts)[label]).splitlines() for each in (before, after))
+    first, second = (printable(each).splitlines() for each in (old, new))
     return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))

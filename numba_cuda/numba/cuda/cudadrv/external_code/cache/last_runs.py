@@ -46,11 +46,11 @@ class LastRuns:
         if noted.used != found.used:  # else the next run reads the same
             self._write(subject, noted)
 
-    def earlier(self, subject: tuple[str, ...]) -> list[bytes]:
-        """Return the digests of what the run before this one used of *subject*, and this one so far."""
+    def earlier(self, subject: tuple[str, ...]) -> tuple[list[bytes], list[bytes]]:
+        """Return the digests of what the run before this one used of *subject*, and of what this one used so far."""
         found = self._used.get(subject) or self._read(subject)
-        of_runs = (*found.before, *found.used) if found.run == RUN else found.used
-        return [bytes.fromhex(each) for each in dict.fromkeys(of_runs)]
+        before, own = (found.before, found.used) if found.run == RUN else (found.used, ())
+        return [*map(bytes.fromhex, before)], [*map(bytes.fromhex, own)]
 
     def _read(self, subject: tuple[str, ...]) -> _Used:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):

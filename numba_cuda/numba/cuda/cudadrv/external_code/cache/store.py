@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import changes_in_words, nearest
+from .changes import call_of, changes_in_words, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, Facts, StoredEntry, data_of, described, pack, unpack
 from .last_runs import RUN, LastRuns
@@ -358,15 +358,22 @@ class CacheStore:
             self._runs.note(key.subject, key.digest)
 
     def _base(self, key: CacheKey) -> StoredEntry | None:
-        """Return the entry of the build before that under *key*: what the last run used of its kernel."""
-        earlier = [entry for each in self._runs.earlier(key.subject) if (entry := self.disk.entry(each)) is not None]
-        return nearest(described(key), earlier)
+        """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in
+        another folder, or if it used nothing, of what this one used, the one that differs least."""
+        entry = described(key)
+        for digests in self._runs.earlier(key.subject):
+            found = (self.disk.entry(each) for each in digests if each != key.digest)
+            if of_call := [each for each in found if each is not None and call_of(each) == call_of(entry)]:
+                return nearest(entry, of_call)
+        return None
 
     def _base_digest(self, key: CacheKey) -> bytes:
         """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""
         if (base := self._base(key)) is not None:
             return base.digest
-        was_there = key.digest in self._runs.earlier(key.subject) and self.disk.entry(key.digest) is None
+        was_there = (
+            any(key.digest in each for each in self._runs.earlier(key.subject)) and self.disk.entry(key.digest) is None
+        )
         return key.digest if was_there else b""
 
     def _recall(self, digest: bytes) -> bytes | None:
@@ -411,7 +418,7 @@ class CacheStore:
             return "its entry was damaged"
         entry = described(key)
         before = self._base(key) if key.subject else None
-        before = before or nearest(entry, self._seen[key.kind, key.name])
+        before = before or nearest(entry, of_same_call(entry, self._seen[key.kind, key.name]))
         if before is None:
             return "first build" if self._has_read_disk else "cache why shows earlier builds"
         return ", ".join(changes_in_words(before, entry))

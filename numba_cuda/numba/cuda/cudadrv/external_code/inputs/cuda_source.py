@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import numbers
 import os
 import pathlib
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
 from numba_cuda_autolink.files import read_regular_file
@@ -23,16 +21,7 @@ from numba_cuda_autolink.given_sources import note_source
 from numba_cuda_autolink.short_tracebacks import is_frame_of_compiler
 
 from ..diagnostics import messages
-
-_FROM_TARGET = "it follows from the kernel's target"
-# Options that a source cannot set, and what to do instead.
-RESERVED_OPTIONS = {
-    **dict.fromkeys(("name", "arch", "relocatable_device_code", "link_time_optimization"), _FROM_TARGET),
-    "extra_sources": _FROM_TARGET,
-    "include_path": "use include_paths=",
-    "define_macro": "use defines=",
-}
-
+from .program_options import NO_OPTIONS, OPTION_TYPES, RESERVED_OPTIONS, ProgramOptions
 
 # The host's headers, with the names of libcu++.
 HOST_HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_headers")
@@ -42,7 +31,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile a CUDA C++ source: include directories in order of search, macros, `ProgramOptions` fields.
+    """How to compile a CUDA C++ source: include directories in order of search, macros, and those of `ProgramOptions`.
 
     Sources of one ``unit`` (other than ``""``) may be compiled together, after one ``prologue``. Relative paths are
     those of the ``working_directory``, which is ``""`` if there were none.
@@ -88,8 +77,8 @@ class CUDASource(CUSource):
     defines : mapping or iterable, optional
         Macros: ``{"TILE": 16, "DEBUG": None}``, or an iterable of names and ``(name, value)`` pairs. ``None`` defines
         the macro as 1.
-    options : mapping, optional
-        Fields of `cuda.core.ProgramOptions`, such as ``{"std": "c++20", "use_fast_math": True}``.
+    options : ProgramOptions, optional
+        Compile options by name, such as ``{"std": "c++20", "use_fast_math": True}``.
     unit : str, optional
         The sources of a kernel that name the same unit are compiled as one translation unit, in the order of their
         first use, if their include paths, macros and options are equal. Nearly all compile time is spent on headers,
@@ -123,7 +112,7 @@ class CUDASource(CUSource):
         name: str | None = None,
         include_paths: Iterable[str | os.PathLike[str]] = (),
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
-        options: Mapping[str, Any] | None = None,
+        options: ProgramOptions = NO_OPTIONS,
         unit: str | None = None,
         prologue: str = "",
         setup_callback: Callable[[Any], object] | None = None,
@@ -227,14 +216,13 @@ def _macro_text(value: Any) -> str:
 def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not isinstance(options, Mapping):
         raise TypeError(f"options= must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}")
-    known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
         if not isinstance(option, str):
             raise TypeError(f"options= are called by names, got {messages.shown(option)}")
         if hint := RESERVED_OPTIONS.get(option):
             raise ValueError(f"compile option {option!r} cannot be set by a source: {hint}")
-        if option not in known:
-            near = messages.did_you_mean(option, known)
+        if option not in OPTION_TYPES:
+            near = messages.did_you_mean(option, list(OPTION_TYPES))
             raise ValueError(f"compile option {option!r} is not a field of cuda.core.ProgramOptions{near}")
         if (expected := _kind_expected(option, options[option])) is not None:
             got = messages.shown(options[option])
@@ -244,14 +232,9 @@ def _check_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 def _kind_expected(option: str, value: Any) -> str | None:
     """Return the types that an option can have; ``None`` if *value* is of one of them."""
-    kinds = typing.get_args(_option_types()[option])
+    kinds = typing.get_args(OPTION_TYPES[option])
     wider = {bool: (numbers.Integral,), int: (numbers.Integral,), str: (str, os.PathLike)}  # 1 stands for True
     plain = tuple(each for kind in kinds for each in wider.get(kind, (typing.get_origin(kind) or kind,)))
     if not kinds or isinstance(value, plain) or (bool in kinds and type(value).__name__ in ("bool", "bool_")):
         return None
     return " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not type(None))
-
-
-@functools.cache
-def _option_types() -> dict[str, Any]:
-    return typing.get_type_hints(ProgramOptions)

@@ -4,6 +4,7 @@ key."""
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import enum
 import hashlib
@@ -16,10 +17,11 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
-from ..cache.entry import Facts, LineDigests, digests_of_lines
+from ..cache.entry import FILE, Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
+_MOST_TEXT = 1 << 17  # characters of the files of a kernel's functions, to show which lines were edited
 _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
 
@@ -27,7 +29,8 @@ _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 class PythonFunction:
     """A Python function: its *name*, its file's *path* and *line*, a digest of the lines at which its instructions are,
     its *places*, and one of its code, but for the names of its *parameters*, and the *values* that are constants in it:
-    ``value NAME`` of globals and attributes of modules, and ``closure NAME``, with their texts."""
+    ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
+    ``default NAME``, with their texts."""
 
     name: str
     path: str
@@ -61,14 +64,18 @@ class PythonFunction:
         """Return digests of the lines of the function that users know by *name*, after one empty text for each line
         before it; nothing if its file was written since this process began."""
         try:
-            if os.stat(self.path).st_mtime >= _imported:
-                return ()
-            with open(self.path, encoding="utf-8") as file:
-                source = file.read().splitlines(keepends=True)
-            block = inspect.getblock(source[self.line - 1 :])
+            block = inspect.getblock(_text_of_file(self.path).splitlines(keepends=True)[self.line - 1 :])
         except (OSError, SyntaxError, ValueError, IndexError):
             return ()
         return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+
+
+def _text_of_file(path: str) -> str:
+    """Return the text of a file; none if it was written since this process began. Raise `OSError` or `ValueError`."""
+    if os.stat(path).st_mtime >= _imported:
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,16 @@ class PythonKernel:
         )
 
     def lines(self) -> LineDigests:
-        return tuple(line for name, each in self._named() for line in each.lines(name))
+        """Return digests of the lines of its functions, and of the files that they are in."""
+        found, left = [line for name, each in self._named() for line in each.lines(name)], _MOST_TEXT
+        for path in dict.fromkeys(each.path for each in self.functions):
+            text = ""
+            with contextlib.suppress(OSError, ValueError):
+                text = _text_of_file(path)
+            left -= len(text)
+            if text and left > 0:
+                found.append((f"{FILE}{os.path.basename(path)}", digests_of_lines(text)))
+        return tuple(dict(found).items())
 
     def _named(self) -> list[tuple[str, PythonFunction]]:
         """Return its functions with their names for users: those of another file with that, ``helpers.py:shift``."""
@@ -126,8 +142,10 @@ def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
     owner: Any = None
     for each in dis.get_instructions(function):
         name = each.argval
-        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, types.ModuleType):
-            names[f"value {owner.__name__}.{name}"] = owner = getattr(owner, name, None)
+        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, (types.ModuleType, enum.EnumMeta)):
+            value = getattr(owner, name, None)
+            names[f"value {owner.__name__}.{name}"] = value.value if isinstance(value, enum.Enum) else value
+            owner = value
         elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
             names[f"value {name}"] = owner = function.__globals__[name]
         else:
@@ -135,6 +153,9 @@ def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if cell != types.CellType():
             names[f"closure {name}"] = cell.cell_contents
+    positional, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
+    names |= {f"default {name}": value for name, value in given.items()}
     shown = ((name, constant_text(value)) for name, value in names.items())
     return tuple((name, text) for name, text in shown if text)
 
@@ -150,7 +171,7 @@ def _text(value: Any) -> str:
     if type(value) in _SCALARS:
         return repr(value)
     if isinstance(value, enum.Enum):
-        return str(value)
+        return f"{type(value).__name__}.{value.name} ({_text(value.value)})"
     if isinstance(value, tuple):
         parts = [_text(each) for each in value]
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if all(parts) else ""

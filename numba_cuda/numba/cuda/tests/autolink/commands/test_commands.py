@@ -662,7 +662,7 @@ def test_commands_on_what_is_not_a_cache_fail(tmp_path, monkeypatch, capsys, act
     try:
         if folder == "missing" and action != "export out":  # as before the first build
             assert main(["cache", action]) == 0
-            said = {"why": "nothing is cached yet", "info": "0 entries"}
+            said = {"why": "nothing is cached yet", "info": "0 bytes of 1.0 GiB; the first build creates the folder"}
             expected = said.get(action, f"0 entries removed: there is no folder {tmp_path / folder}\n")
             assert expected in capsys.readouterr().out
             return
@@ -790,9 +790,16 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     nothing, kinds = capsys.readouterr().err.splitlines()
     assert nothing == "numba-cuda-autolink: nothing of the kind 'soup' is cached"
     assert kinds.startswith("  cached: ") and "'program'" in kinds
-    assert run("cache", "prune", "1G") == "0 entries removed\n"
+    nothing = "0 entries removed, 0 bytes freed; 0 entries left, 0 bytes\n"
+    total = run("cache", "info").splitlines()[1].strip().replace(" of 1.0 GiB", "").replace(", ", " left, ")
+    assert run("cache", "prune", "1G") == f"0 entries removed, 0 bytes freed; {total}\n"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "short")
+        assert main(["cache", "export", str(tmp_path / "entries")]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith("what to do: correct NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY, or unset it\n")
     assert int(run("cache", "prune", "0").split()[0]) >= 3
-    assert run("cache", "clear") == run("cache", "clear") == "0 entries removed\n"  # it is still a cache
+    assert run("cache", "clear") == run("cache", "clear") == nothing  # it is still a cache
     reset_store()
 
 

@@ -16,7 +16,7 @@ def program(tmp_path, servers):
 def told(program):
     """Return the lines of the kernels' history, latest first, without times and architectures."""
     entries = [each for each in fresh(program.folder / "cache").disk.entries() if each.kind in ("kernel", "not cached")]
-    return [line[29:] for line in cache_history.builds(entries, every_kind=False)]
+    return [line[29:] for line in cache_history.builds(entries, entries, every_kind=False)]
 
 
 def test_lines_of_the_files_that_changed_are_named(program):

@@ -91,6 +91,74 @@ def test_a_rebuild_has_its_cause_alone(files, old, new, said):
     assert told() == [f"sm_90   m.py:kernel{said}", "sm_90   m.py:kernel: first build"]
 
 
+MEANT = """\
+import enum
+
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx({file!r})
+
+
+class Mode(enum.IntEnum):
+    A = 1
+
+
+class Sizes:
+    WIDTH = 3
+
+
+N = 3
+
+
+def offset():
+    return 5
+
+
+OFFSET = offset()
+
+
+@cuda.jit(device=True)
+def helper(v, more=2):
+    return v + more + N
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = lib.ten(helper(x[0])) + Mode.A + N + OFFSET
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("more=2", "more=3", "helper: default more: 2 -> 3"),
+        ("A = 1", "A = 2", "value Mode.A: 1 -> 2"),
+        ("N = 3", "N = 4", "value N: 3 -> 4"),
+    ],
+)
+def test_values_that_no_line_of_a_function_has_are_named_once(files, old, new, said):
+    path = files / "m.py"
+    path.write_text(MEANT.format(file=str(files / "ten.cu")))
+    build(path)
+    rewrite(path, (old, new))
+    build(path)
+    assert told()[0] == f"sm_90   m.py:kernel: {said}"
+
+
+def test_of_an_edit_that_nothing_else_tells_the_lines_are_named(files, monkeypatch):
+    from numba.cuda.cudadrv.external_code.plan import python_functions
+
+    monkeypatch.setattr(python_functions, "_values", lambda function: ())
+    path = files / "m.py"
+    path.write_text(MEANT.format(file=str(files / "ten.cu")))
+    build(path)
+    rewrite(path, ("A = 1", "A = 2"))
+    build(path)
+    assert told()[0] == "sm_90   m.py:kernel: edited: m.py: line 10"
+    assert cache.why("m.py").builds[0]["edited"] == ["m.py: line 10"]
+
+
 def rewrite(path, *edits):
     """Edit the text of a file."""
     text = path.read_text()
@@ -207,7 +275,7 @@ def test_inline_code_is_not_compared_with_other_texts(files):
 
 def run(folder, name="m.py", **environment):
     """Run a program in a process of its own, and return the lines of its history that are new, without times."""
-    known = len(cache.why("kernel").builds)
+    known = len(told("kernel", None)) if cache.why("kernel").entries else 0
     given = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", "PYTHONDONTWRITEBYTECODE": "1", **environment}
     subprocess.run([sys.executable, name], cwd=folder, env=given, check=True)
     lines = told("kernel", None)
@@ -234,6 +302,20 @@ kernel[1, 1](np.ones(1, np.float32))
 """
 
 
+TEXT = 'text = autolink.cxx("__device__ float more(float x) { return x + 1; }")'
+PLAIN = """\
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit(cache=True)
+def kernel(x, n):
+    x[n] = 1
+
+
+"""
+
+
 def test_each_build_is_compared_with_the_last_run(files):
     """Whatever edits were tried before, and taken back."""
     (files / "m.py").write_text(PROGRAM)
@@ -254,12 +336,131 @@ def test_each_build_is_compared_with_the_last_run(files):
     rewrite(files / "m.py", ("N = 4", "N = 5"))
     edited = "edited: helpers.py: line 1, m.py: line 8"
     assert run(files) == [f"{name}: value N: 4 -> 5; {edited}"]
-    rewrite(files / "helpers.py", ("v + 1", "v + 2"))
-    assert run(files) == [f"{name}: helpers.py:shift changed: line 9"]
+    rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
+    assert run(files) == [f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added"]
+    rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
+    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3; edited: helpers.py: line 4"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
     assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
     assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
+
+
+FACTORY = """\
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("__device__ float once(float x) { return x; }")
+
+
+@cuda.jit
+def dd(x):
+    return x + 1
+
+
+def make(op, n):
+    @cuda.jit
+    def kernel(x):
+        x[0] = op(x[0]) + n
+
+    return kernel
+
+
+for op in dd, lib.once:
+    for n in 1, 2, 3:
+        make(op, n)[1, 1](np.ones(1, np.float32))
+"""
+
+
+def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
+    (files / "m.py").write_text(FACTORY)
+    assert run(files)[1:] == ["m.py:kernel: made with 2 other values (2 builds)", "m.py:kernel: first build"]
+    rewrite(files / "m.py", (") + n", ") - n"), ("return x;", "return x * x;"))
+    assert run(files) == [
+        "m.py:kernel changed: line 16, inline C++ changed: line 1 (3 builds)",
+        "m.py:kernel changed: line 16 (3 builds)",
+    ]
+    rewrite(files / "m.py", ("x * x;", "x * x * x;"))
+    assert run(files) == ["m.py:kernel: inline C++ changed: line 1 (3 builds)"]
+
+
+@pytest.mark.parametrize("options", ["", "(cache=True)"])
+def test_kernels_without_external_code_are_found_again_in_the_emulator(files, options):
+    """Whatever was compiled before them: the first kernel is loaded from the cache in the second run."""
+    plain = f"@cuda.jit{options}\ndef plain_kernel(x):\n    x[0] += 1\n\n\n"
+    launch = "kernel[1, 1](np.ones(1, np.float32))\n"
+    (files / "m.py").write_text(PROGRAM.replace(launch, f"{plain}{launch}plain_{launch}"))
+    (files / "helpers.py").write_text(HELPERS)
+    assert run(files) == ["m.py:plain_kernel: first build", "m.py:kernel (cache=True): first build"]
+    assert run(files) == []
+
+
+def test_a_define_that_toggles_has_its_kernels_kept(files):
+    (files / "helpers.py").write_text(HELPERS)
+    given = "'ten.cu', defines={'W': os.environ['W']}"
+    (files / "m.py").write_text(
+        PROGRAM.replace('"ten.cu"', given).replace("import numpy", "import os\n\nimport numpy", 1)
+    )
+    said = [run(files, W=each) for each in ("1", "2", "1", "2", "1", "3", "2")]
+    name = "m.py:kernel (cache=True)"
+    first, second, third = "first build", "ten.cu: defines W: 1 -> 2", "ten.cu: defines W: 1 -> 3"
+    assert said == [[f"{name}: {first}"], [f"{name}: {second}"], [], [], [], [f"{name}: {third}"], []]
+
+
+def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
+    """Code for the emulator has the path of its file."""
+    for name, text in ("helpers.py", HELPERS), ("m.py", PROGRAM), ("ten.cu", SOURCE):
+        (files / "one").mkdir(exist_ok=True)
+        (files / "one" / name).write_text(text)
+    run(files / "one")
+    (files / "one").rename(files / "two")
+    assert run(files / "two") == [f"two/m.py:kernel (cache=True): first build, moved from {files / 'one'}"]
+    rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
+    lines = "value N: 3 -> 4, inline C++ changed: line 1; edited: m.py: lines 7-8"
+    assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
+
+
+def test_a_fault_in_a_moved_folder_is_at_the_file_there(files):
+    """Also of a kernel in numba-cuda's own cache."""
+    text = f"import sys\n{PLAIN}x = np.ones(1, np.float32)\nkernel[1, 1](x, int(sys.argv[1]))\n"
+    (files / "one").mkdir()
+    (files / "one" / "m.py").write_text(text)
+    given = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1"}
+    subprocess.run([sys.executable, "m.py", "0"], cwd=files / "one", env=given, check=True)
+    (files / "one").rename(files / "two")
+    done = subprocess.run(
+        [sys.executable, "m.py", "9999"], cwd=files / "two", env=given, capture_output=True, text=True, check=False
+    )
+    assert f"at: {files / 'two' / 'm.py'}:8" in done.stderr
+
+
+def test_details_show_the_changed_lines_of_inline_code_and_files(files):
+    path = files / "m.py"
+    rewrite(path, ("lib.ten(", "text.more(lib.ten("), ("(x[0]))", "(x[0])))"), ("N = 3", f"{TEXT}\nN = 3"))
+    build(path)
+    rewrite(path, ("x + 1", "x + 2"))
+    rewrite(files / "ten.cu", ("10", "11"))
+    build(path)
+    lines = cache.why("m.py:kernel").details.splitlines()
+    for changed in (
+        "-    return x * T(10);",
+        "+    return x * T(11);",
+        "-__device__ float more(float x) { return x + 1; }",
+    ):
+        assert f"    {changed}" in lines
+
+
+def test_what_another_folder_built_is_used_and_is_what_the_next_build_is_compared_with(files):
+    for folder in "one", "two":
+        (files / folder).mkdir()
+        (files / folder / "m.py").write_text(KERNEL.format(file=str(files / "ten.cu")))
+        build(files / folder / "m.py")
+    assert told() == ["sm_90   m.py:kernel: first build"]
+    rewrite(files / "two" / "m.py", ("N = 3", "N = 4"))
+    build(files / "two" / "m.py")
+    for wanted in ".py:kernel", "two/m.py":
+        assert told(wanted)[0].endswith("m.py:kernel: value N: 3 -> 4"), wanted
 
 
 EDITS = {

@@ -124,6 +124,18 @@ def test_options_of_the_kernel(reported):
         ]
 
 
+@pytest.mark.parametrize("given", ["launch_bounds=64", "opt=False", "forceinline=True"])
+def test_each_option_of_the_kernel_that_is_given_is_named(reported, front_end, given):
+    name, _, value = given.partition("=")
+    if front_end.name != "numba-cuda" and name == "opt":
+        name, value = "opt_level", "0"
+    before, now = reported(), reported(option(given))
+    assert f"option {name}: default → {value}" in now.changes_since(before)
+    assert f"option {name}: {value} → default" in before.changes_since(now)
+    assert f"options of the kernel: {name}={value}" in str(now)
+    assert "options of the kernel" not in str(before)
+
+
 def test_many_calls_that_are_inlined_no_more(front_end):
     def build(lto):
         ops = autolink.cxx("".join(f"__device__ float f{n}(float x) {{ return x * x + {n}; }}\n" for n in range(6)))
@@ -407,3 +419,52 @@ def test_an_edit_of_what_a_python_function_that_cxx_calls_calls_is_seen(front_en
     assert build(2).changes_since(before) == "nothing changed"
     (edit,) = [each.what for each in changes(before, build(3)) if each.is_edit]
     assert edit in ("inner (<string>:1) was edited", "code of apply(function grow, float32) was edited")
+
+
+def test_what_a_python_function_that_cxx_calls_calls_in_cxx_is_known(front_end):
+    text = """
+        __device__ float twice(float x) { return x * 2.5f + 9.0f; }
+        __device__ __noinline__ float big(float x) {
+            float s = 0; for (int i = 1; i < 97; ++i) s += 1.0f / (x + i); return s; }
+        template <class F> __device__ float apply(F f, float x) { return f(f(x)); }
+    """
+
+    def report(name, text=text):
+        lib = autolink.cxx(text)
+        names = {"lib": lib, "cuda": front_end.cuda, "__name__": "kernels"}
+        source = (
+            f"@cuda.jit(device=True)\ndef dev(x):\n    return lib.{name}(x)\n"
+            "@cuda.jit\ndef kernel(x):\n    x[0] = lib.apply(dev, x[0])\n"
+        )
+        path = f"<{name}>"
+        linecache.cache[path] = len(source), None, source.splitlines(keepends=True), path
+        exec(compile(source, path, "exec"), names)
+        return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+    inlined, left = report("twice"), report("big")
+    assert [each.inlined for each in inlined.builds[0].calls] == [True] * len(inlined.builds[0].calls)
+    assert len(inlined.builds[0].calls) == 2
+    assert "inlined 2 of 2" in str(inlined)
+    assert [(each.inlined, each.called) for each in left.builds[0].calls][1] == (False, ("big(float)",))
+    assert "inlined 0 of 2" in str(left)
+    edited = text.replace("i < 97", "i < 96")
+    assert changes(inlined, report("twice", edited)) == []
+    assert of_code(left, report("big", edited)) == ["big(float) was edited"]
+
+
+def test_an_edit_of_a_function_that_is_inlined_before_types_are_known_is_seen(front_end):
+    library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(f(x)); }")
+
+    def report(factor):
+        source = (
+            f"@cuda.jit(device=True, inline='always')\ndef inner(x):\n    return x * {factor}\n"
+            "@cuda.jit(device=True)\ndef grow(x):\n    return inner(x) + 1\n"
+            "@cuda.jit\ndef kernel(x):\n    x[0] = library.apply(grow, x[0])\n"
+        )
+        names = {"library": library, "cuda": front_end.cuda, "__name__": "kernels"}
+        path = "<inlined>"
+        linecache.cache[path] = len(source), None, source.splitlines(keepends=True), path
+        exec(compile(source, path, "exec"), names)
+        return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+    assert of_code(report(3), report(4)) == ["inner (<inlined>:1) was edited"]

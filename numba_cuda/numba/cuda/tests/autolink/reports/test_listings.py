@@ -703,3 +703,35 @@ def test_lines_of_a_text_that_are_one_line_in_python_are_shown_once(tmp_path):
     (listing,) = [each for each in report.builds[0].listings if each.name == str(path)]
     assert [line.number for line in listing.lines] == [1]
     assert listing.lines[0].sass and listing.lines[0].text.splitlines()[2] == "    return x * x + 1;"
+
+
+@needs_nvdisasm
+@pytest.mark.parametrize("line", [1, 5])
+def test_cxx_at_a_line_with_the_number_of_that_of_its_call_has_its_machine_code(tmp_path, line):
+    path = tmp_path / "same_line.cu"
+    path.write_text("\n" * (line - 1) + "__device__ float power(float x) { return powf(x, 2.5f); }\n")
+    python = tmp_path / "same_line.py"
+    python.write_text("def kernel(x):\n    i = cuda.grid(1)\n    if i < 9:\n        #\n        x[i] = power(x[i])\n")
+    names = {"cuda": cuda, "power": autolink.cxx(path).power, "__name__": "same_line"}
+    exec(compile(python.read_text(), str(python), "exec"), names)
+    report = autolink.report(cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC, listings=True)
+    lengths = {each.name: {at.number: len(at.sass) for at in each.lines} for each in report.builds[0].listings}
+    assert lengths[str(path)][line] > 20 > lengths["kernel"][5]
+
+
+@needs_nvdisasm
+def test_machine_code_has_the_labels_that_branches_name():
+    many = autolink.cxx("""
+        __device__ float many(float x, int n) {
+            float s = 0; for (int i = 0; i < n; ++i) s += sinf(x + s); return s; }
+    """).many
+
+    @cuda.jit
+    def kernel(x, n):
+        x[0] = many(x[0], n)
+
+    report = autolink.report(kernel, "void(float32[::1], int32)", cc=CC, listings=True)
+    code = "\n".join(each for listing in report.builds[0].listings for line in listing.lines for each in line.sass)
+    targets = set(re.findall(r"`\((\.L_\w+)\)", code))
+    assert targets
+    assert targets == set(re.findall(r"^/\*[0-9a-f]+\*/ (?:\.L_\w+: )*?(\.L_\w+): ", code, re.MULTILINE))

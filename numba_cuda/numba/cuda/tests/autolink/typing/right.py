@@ -15,6 +15,7 @@ from numba.cuda import autolink, extending, types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.datamodel import models
 from numba.cuda.np.numpy_support import from_dtype
+from typing_extensions import Unpack
 
 import numba_cuda_autolink
 
@@ -661,3 +662,19 @@ of_numbers[1, 1](on_device, np.bool_(True), np.complex64(2), np.int32(3), np.flo
 of_numbers[1, 1](np.zeros(1, np.float32), np.float32(1) > 2, np.float32(2), np.uint8(3), np.int64(2))
 autolink.build(kernel, "void(float32[::1])", ["8.0", (9, 0)], output="ptx")[0].save("all.kernels")
 autolink.build_many(jobs, "9.0")
+
+
+def with_options(compile_options: autolink.ProgramOptions, **jit_options: Unpack[autolink.JitOptions]) -> None:
+    autolink.cxx("", options=compile_options)
+    autolink.build(kernel, "void(float32[::1])", (9, 0), **jit_options)
+    autolink.Job(kernel, "void(float32[::1])", options=jit_options)
+
+
+OF_CXX: autolink.ProgramOptions = {"std": "c++20"}
+JIT: autolink.JitOptions = {"fastmath": True}
+with_options(OF_CXX, **JIT)
+autolink.CUDASource("", options={**OF_CXX, "fma": False})
+
+
+@cuda.jit(**JIT)
+def of_options(x: Any) -> None: ...

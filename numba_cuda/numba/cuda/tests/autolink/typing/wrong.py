@@ -224,3 +224,5 @@ def of_numbers(x: npt.NDArray[np.float32], flag: bool, c: complex) -> None: ...
 of_numbers[1, 1](on_device, np.zeros(1, np.float32), 2)  # wrong: a flag
 of_numbers[1, 1](on_device, np.bool_(True), np.zeros(1, np.float32))  # wrong: a number
 of_numbers[1, 1](on_device, np.int32(1), np.complex64(2))  # wrong: a flag
+program_options: autolink.ProgramOptions = {"use_fastmath": True}  # wrong: use_fast_math
+jit_options: autolink.JitOptions = {"fastmth": True}  # wrong: fastmath

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The device functions that numba-cuda-mlir inlines before types are known: who calls whom, and in which of them a call
+"""The device functions that a front end inlines before types are known: who calls whom, and in which of them a call
 is. Their lines stay as they are, in the code of the function that they are inlined into."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ import copy
 import types as pytypes
 from typing import Any
 
-from ...function_code.function_code import FunctionCode
-from ...protocol.ask import AskedCall
-from ...protocol.call_sites import INLINED
+from ..protocol.ask import AskedCall
+from ..protocol.call_sites import INLINED
+from .function_code import FunctionCode
 
 _KEY = "numba_cuda_autolink_inlined"
 
@@ -27,11 +27,16 @@ class InlinedFunctions:
         """Return those of the function that is compiled as *func_id*, a ``FunctionIdentity``."""
         return vars(func_id).setdefault(_KEY, cls())
 
-    def note(self, caller_ir: Any, loc: Any, callee_ir: Any, blocks: Any) -> None:
-        """Note that *callee_ir* became these *blocks* of *caller_ir*, in place of the call at *loc*."""
+    def note(self, caller_ir: Any, loc: Any, callee_ir: Any) -> None:
+        """Note that *callee_ir* became a part of *caller_ir*, in place of the call at *loc*."""
         callee = callee_ir.func_id
         self._calls.append((getattr(loc, INLINED, caller_ir.func_id.func), loc.line, callee))
         self._calls += InlinedFunctions.of(callee)._calls
+
+    @staticmethod
+    def mark_calls(callee_ir: Any, blocks: Any) -> None:
+        """Let the calls in these *blocks*, which *callee_ir* became, be in that function."""
+        callee = callee_ir.func_id
         for block in blocks.values():
             for call in block.find_exprs("call"):
                 if not hasattr(call.loc, INLINED):
