@@ -588,8 +588,8 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if found and not error.unknown.startswith("std::"):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]
-    if name not in declared and (near := did_you_mean(name, declared)):
-        return near.removeprefix("; ")
+    if name not in declared and (alike := did_you_mean(name, declared)):
+        return alike.removeprefix("; ")
     others = {each for namespace in namespaces for each in find_names(texts, namespace)}
     if known := explain_unknown(error.unknown, texts, options.include_paths, macros, known=others):
         return known
@@ -598,8 +598,8 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
             f"for a variable of Python, give the lambda a parameter: [](..., auto {name}); or declare it in the source"
         )
     if re.search(rf"<.*\b{name}\b", called):
-        if near := did_you_mean(name, NUMPY_TYPES):
-            return near.removeprefix("; ")
+        if alike := did_you_mean(name, NUMPY_TYPES):
+            return alike.removeprefix("; ")
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
     if name in declared:  # after the place
         return explain_undeclared(name)
