@@ -277,7 +277,8 @@ def remedy(
             return f"NVRTC has no headers of the host's C++ library: {first}{use}{todo}"
         if package := explain_package(name):
             return package
-        if similar := find_similar_header(name, include_paths):
+        own = [os.path.dirname(error.place)] if os.path.isabs(error.place) else []  # where quotes find a header first
+        if similar := find_similar_header(name, [*own, options.working_directory or os.getcwd(), *include_paths]):
             return f"did you mean {similar}?"
         if package := explain_missing_headers(name):
             return package

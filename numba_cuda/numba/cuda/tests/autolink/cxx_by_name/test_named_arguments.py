@@ -127,3 +127,10 @@ def test_several_errors_of_a_source_are_listed():
     text = refused("lib.f(x[0])", lib)
     assert 'identifier "a" is undefined' in text.partition("\n")[0]
     assert text.count("\n  also at: ") == 3 and "see the exception" not in text
+
+
+def test_a_misspelt_header_in_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "solver.cu").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    text = refused("lib.lerp(x[0], x[0], x[0])", autolink.cxx('#include "solvr.cu"', namespace="own"))
+    assert text.endswith("\n  what to do: did you mean solver.cu?")
