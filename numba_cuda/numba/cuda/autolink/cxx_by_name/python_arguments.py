@@ -179,7 +179,7 @@ class PythonArguments:
             why = str(error).replace("\n  at: ", "\n  in the function: ")
             if why.startswith(_NOT_COMPILED):
                 raise CABIError(f"C++ calls the Python function {why.removeprefix(_NOT_COMPILED)}") from error
-            raise CABIError(f"C++ calls {name}: {why.removeprefix('device_function() ')}") from error
+            raise CABIError(f"C++ {why.removeprefix('device_function() ')}") from error
 
     def _read_type(self, name: str, text: str) -> types.Type:
         """Return the Numba type of what C++ calls *text*."""
