@@ -15,6 +15,7 @@ import copyreg
 import functools
 import inspect
 import os
+import re
 import types as pytypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -401,7 +402,9 @@ def unknown_option(have: str, options: Iterable[str], *others: str, decorated: A
     known = inspect.signature(_Kernel).parameters.keys()
     if not (unknown := set(options) - known):
         return None
-    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    is_target = "cc" in others and re.fullmatch("(?:gpu_)?arch(?:itecture)?|sm|compute_capability", min(unknown))
+    remedy = "\n  what to do: write cc=(9, 0) for sm_90" if is_target else FIX_OPTION
+    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{remedy}"
     if decorated is None:
         return message
     filename, line = decorated.__code__.co_filename, decorated.__code__.co_firstlineno
