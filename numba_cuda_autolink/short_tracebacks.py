@@ -275,7 +275,10 @@ def _hide(frame: FrameType) -> bool:
 def is_frame_of_compiler(frame: FrameType) -> bool:
     if frame.f_code.co_filename == "<string>" and frame.f_code.co_name == "<module>" and frame.f_back is not None:
         return is_frame_of_compiler(frame.f_back)  # it evaluates a text
-    return is_name_of_compiler(str(frame.f_globals.get("__name__", "")))
+    name = str(frame.f_globals.get("__name__", ""))
+    if name.partition(".")[0] == "numpy" and frame.f_back is not None:  # that a compiler asks for a name
+        return is_frame_of_compiler(frame.f_back)
+    return is_name_of_compiler(name)
 
 
 def _is_all_of_compiler(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ from numba.cuda.core._stubs.kernel_library import KernelLibrary as KernelLibrary
 from numba.cuda.core._stubs.launches import (
     AnyConfiguration,
     ConfigurationLike,
+    GridAndBlock,
     GridAndBlockInBrackets,
     Launch,
     LaunchNeedsGridAndBlock,
@@ -45,6 +46,8 @@ class Kernel:
     @property
     def signatures(self) -> tuple[str, ...]: ...
     def __call__(self, _: GridAndBlockInBrackets, /, *args: Any) -> None: ...
+    @overload
+    def __getitem__(self, how: GridAndBlock) -> Launch: ...
     @overload
     def __getitem__(self, how: ConfigurationLike) -> Launch: ...
     @overload

@@ -127,12 +127,12 @@ class CacheInfo:
 
     def __str__(self) -> str:
         on = "cannot be used" if not self.writable else "on, verifying each hit" if self.verify else "on"
-        if self.writable and not os.path.isdir(self.directory):
-            on += "; the first build creates the folder"
         state = on if self.enabled else "off: what is in it is not used"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         filled = f"{formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         total = f"{number_of(self.entries, 'entry')}, {filled}"
+        if self.writable and not os.path.isdir(self.directory):
+            total += "; the first build creates the folder"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)]) if self.enabled else directory]
         if self.emulator_bytes:
             lines.append(f"  besides, code of the emulator: {formatting.size(self.emulator_bytes)}")

@@ -12,7 +12,7 @@ from numba.cuda.dispatcher import JitDispatcher
 _P = ParamSpec("_P", default=[Function])
 _R = TypeVar("_R", default=Function)
 _Given = TypeVar("_Given", bound=str | _Signature | list[Any] | tuple[Any, ...], default=Signature)
-_IsDevice = TypeVar("_IsDevice", Literal[False], Literal[True], bool, default=Literal[False])
+_device = TypeVar("_device", Literal[False], Literal[True], bool, default=Literal[False])
 
 class JitOptions(TypedDict, total=False):
     link: _Several | bool  # options of jit(**options) are of the types of all of them
@@ -32,8 +32,8 @@ class JitOptions(TypedDict, total=False):
 # One signature and no overloads: checkers then name what is misspelled, or of another type. Without a function, what is
 # returned has the defaults of the parameters of its type, and is called with one.
 def jit(
-    func_or_sig: Callable[_P, _R] | _Given = ..., /, device: _IsDevice = ..., **options: Unpack[JitOptions]
-) -> JitDispatcher[_P, _R, _Given, _IsDevice]: ...
+    func_or_sig: Callable[_P, _R] | _Given = ..., /, device: _device = ..., **options: Unpack[JitOptions]
+) -> JitDispatcher[_P, _R, _Given, _device]: ...
 
 # It may be given hooks.
 class _DeclaredFunction:

@@ -11,6 +11,7 @@ from numba.cuda.core._stubs.launches import (
     CalledByKernelsAlone,
     ConfigurationLike,
     Function,
+    GridAndBlock,
     LaunchNeedsGridAndBlock,
     NoConfiguration,
     Signature,
@@ -49,6 +50,8 @@ class CUDADispatcher(_LaunchedInBrackets, Generic[_P, _R]):
     targetctx: Any
     targetdescr: Any
     typingctx: Any
+    @overload
+    def __getitem__(self, configuration: GridAndBlock) -> _LaunchConfiguration[_P]: ...
     @overload
     def __getitem__(self, configuration: ConfigurationLike) -> _LaunchConfiguration[_P]:
         """Return the launch with a grid, a block, and a stream and bytes of shared memory if they are given."""

@@ -63,13 +63,15 @@ class JitOptions(TypedDict, total=False):
 
 
 def with_jit_options(function: F) -> F:
-    """Give *function*, which takes ``**jit_options``, a signature that has them by name, for ``help()`` and editors.
-    Other options, which it still takes, are those of numba-cuda-mlir."""
+    """Give *function*, which takes ``**options``, a signature that has those of `JitOptions` by name, for ``help()``
+    and editors."""
     shown = inspect.signature(function)
-    *own, others = shown.parameters.values()
+    others = [each for each in shown.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD]
+    own = [each for each in shown.parameters.values() if each not in others]
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=kind)
         for name, kind in get_type_hints(JitOptions).items()
+        if name not in shown.parameters
     ]
-    function.__signature__ = shown.replace(parameters=[*own, *options, others])  # type: ignore[attr-defined]
+    function.__signature__ = shown.replace(parameters=[*own, *options, *others])  # type: ignore[attr-defined]
     return function

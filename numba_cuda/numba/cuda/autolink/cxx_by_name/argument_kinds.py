@@ -20,6 +20,24 @@ class Kind(NamedTuple):
     remedy: str
 
 
+_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Return what a call's *label* says is called, which may be a lambda with its own parentheses, and the types of the
+    arguments, up to the last parenthesis; nothing for a label that is no call."""
+    if not label.endswith(")"):
+        return label.partition("(")[0], ""
+    hidden = _TEXT.sub(lambda text: "_" * len(text[0]), label)
+    opening, depth = 0, 0
+    for place, character in enumerate(hidden):
+        if character in "([{":
+            opening = place if character == "(" and not depth else opening
+            depth += 1
+        depth -= character in ")]}"
+    return label[:opening], label[opening + 1 :]
+
+
 def list_arguments(passed: str) -> list[str]:
     """Return the types of the arguments of a call, which messages write as *passed*, up to its last parenthesis."""
     found, depth = [""], 0
@@ -38,7 +56,7 @@ def find_kind(argument: str) -> Kind | None:
         return Kind("None", "a null pointer, nullptr", "pass a number, not None")
     if argument == "string" or argument.startswith("'"):  # as calls are written
         return Kind("a string", "a const char*", "pass a number, not a string")
-    if re.match(r"(?:Uni)?Tuple\(|NamedTuple|NamedUniTuple", argument):
+    if re.match(r"(?:Uni)?Tuple\(|NamedTuple|NamedUniTuple|\(", argument):
         return Kind("a tuple", "a cuda::std::tuple", "pass one element of it, such as value[0]")
     if array := _ARRAY.fullmatch(argument):
         indices = ", ".join(_INDICES[: int(array["ndim"])]) or "()"
@@ -69,10 +87,11 @@ def _as_pointer(argument: str) -> str:
     return "char *" if kind.name == "a string" else kind.name
 
 
-def explain_kinds(arguments: Sequence[str]) -> str:
-    """Return what to do about the first of *arguments* that is None or a tuple, with which C++ can do little; empty if
-    there is none."""
+def explain_kinds(arguments: Sequence[str], *, takes_pointers: bool = False) -> str:
+    """Return what to do about the first of *arguments* that is None or a tuple, with which C++ can do little, where C++
+    *takes_pointers*, or numbers; empty if there is none."""
     for number, argument in enumerate(arguments, 1):
         if (kind := find_kind(argument)) and kind.name in ("None", "a tuple"):
-            return f"{kind.remedy}: argument {number} is {kind.in_cxx} in C++"
+            remedy = "pass an array, not None" if kind.name == "None" and takes_pointers else kind.remedy
+            return f"{remedy}: argument {number} is {kind.in_cxx} in C++"
     return ""

@@ -15,30 +15,34 @@ from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_mis
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import BY_CALL
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
-from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict
+from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict, find_undeduced
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
 from numba.cuda.cudadrv.external_code.compile.unknown_names import explain_undeclared, explain_unknown
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink.printable_texts import number_of
+from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError
 from ..linkables.compiled_source import unit_of_sources
-from .argument_kinds import as_pointers, explain_kinds, list_arguments
+from .argument_kinds import as_pointers, explain_kinds, list_arguments, split_label
 from .declared_names import find_enumerations, find_members, find_names, find_namespaces, find_template, is_functor
 from .enumerators import explain_enumerator, find_near
 from .refused_classes import RefusedClass, explain_class
 from .refused_views import explain_view
 from .remedies import (
+    NUMPY_TYPES,
     PASS_ARRAY,
+    PASS_OTHERS,
     explain_candidate,
     explain_candidates,
     explain_error,
     explain_kind,
+    explain_misfit,
     explain_operator,
     explain_pointer,
     find_taken,
+    number_of_argument,
 )
 from .structs import find_changed
 
@@ -58,6 +62,7 @@ NAMESPACE = "namespace of autolink.cxx"  # what NVRTC calls the text that uses i
 _USING = re.compile(r"using namespace (?P<whole>[\w: ]+);")
 _NAMES_OF_NAMESPACES = re.compile(r"\b(\w+)(?=::)|\bnamespace\s+(\w+)")
 _LAMBDA = re.compile(r" *inline __device__ auto cxx_\w+_made\(\) \{ return (?P<text>.*); \}$")
+_STRING_FOR = re.compile(r'of type "const char \*" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"')
 _HALF = re.compile(r"__half|__nv_bfloat16")
 _CANDIDATE = re.compile(r'\bfunction (?:template )?"')  # with its declaration
 _WARNING = re.compile(r".*\(\d+\): (?:warning|remark)\b")
@@ -181,15 +186,14 @@ def explain_refusal(
         if details[1:2] and details[1].strip() == "^":
             place += [f"    {each}" for each in details[:2]]
             del details[:2]
-        others = len(errors) - 1
-        more = [f"and {number_of(others, 'more error')}: see the exception's .log"] if others else []
+        more = nvrtc_log.list_others((f"{each.place}:{each.line}", _readable(each.text)) for each in errors[1:])
         remedy = nvrtc_log.remedy(first, options, _texts(source, target), diagnostics)
         title = _write_first_line(_SOURCE_TITLE, label, text)
         return _error(title, [*details, *chain, *declared], remedy, error.log, place=place, more=more)
-    first = _with_own_candidates(of_call[0], label.partition("(")[0], ask_type)
+    first = _with_own_candidates(of_call[0], split_label(label)[0], ask_type)
     at = [] if first.place == label else [f"in C++: {first.place}:{first.line}"]
-    opening, called = _find_unclosed(label), label.partition("(")[0]
-    arguments = list_arguments(label.partition("(")[2])
+    opening, (called, passed_types) = _find_unclosed(label), split_label(label)
+    arguments = list_arguments(passed_types)
     if opening and (opening == "<" or first.text.startswith(("expected", "expression preceding"))):
         text = _readable(first.text) if first.text.startswith("expected") else f"a {opening} is not closed"
         details = [*at, *_details(first.lines, label)]
@@ -216,21 +220,34 @@ def explain_refusal(
     if kind:
         details = sorted([*at, *_details(first.lines, label)], key=lambda each: _HALF.search(each) is not None)
         return _error(_write_first_line(_CALL_TITLE, label, kind[0]), details, kind[1], error.log)
+    details_of_source: list[str] = []
     text, remedy = explain_error(_readable(first.text).rstrip(":"), called)
+    if number := number_of_argument(first):
+        text, remedy = _explain_argument(of_call, number, arguments, text, remedy, _texts(source, target))
     remedy = first.explain_standard(source.compile_options) or explain_pointer(text, first, label) or remedy
     if _NO_OPERATOR.match(first.text):
         remedy = explain_operator(called, arguments) or remedy
     remedy = remedy or _explain_name(first, label, source, target)
-    if not remedy and "void*" in label.partition("(")[2]:
+    if not remedy and "void*" in passed_types:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
     if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
+    elif "failed deduction" in "\n".join(first.lines) and called.startswith("["):
+        remedy = explain_kinds(arguments, takes_pointers=" *" in _CANDIDATE.split("\n".join(first.lines))[-1])
+        remedy = remedy or PASS_OTHERS
     elif "failed deduction" in "\n".join(first.lines) and "<" not in (template := called.removesuffix("<>")):
         log = "\n".join(first.lines)
         is_method = _OBJECT_TYPE.search(log) is not None
         given = as_pointers(arguments)[is_method:]  # without the object
         pass_pointer = f"{PASS_ARRAY}; or {_explain_deduction(template, log)}"
-        conflict = explain_conflict(log, _texts(source, target), given, 1 + is_method, pass_pointer)
+        texts = [*_own_texts(source, target), *_texts(source, target)]
+        conflict = explain_conflict(log, texts, given, 1 + is_method, pass_pointer)
+        if conflict is None and (undeduced := find_undeduced(log, texts)):
+            parameters, names = undeduced
+            conflict = (
+                f"no argument tells {names[-1]} of template <{parameters}>",
+                _explain_deduction(template, log, ", ".join(names)),
+            )
         text, remedy = conflict or (text, _explain_deduction(template, log))
         remedy = remedy if remedy == pass_pointer else explain_kinds(arguments) or remedy
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
@@ -245,10 +262,13 @@ def explain_refusal(
     elif not remedy and _OVERLOADS.match(first.text):
         text = explain_candidate(first, called, arguments) or text
         remedy = explain_candidates([first.text, *first.lines], called)
+        if remedy == PASS_OTHERS:
+            details_of_source = [*_find_declarations(label, source, target)]
+            remedy = explain_misfit(first, arguments) or remedy
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
     details = [*at, *_details(of_source, label)]
     text, declared = _split_declared(text)
-    details += declared
+    details += [*declared, *details_of_source]
     if first.text in _WRONG_NUMBER:
         details += _find_declarations(label, source, target)
         remedy = _WRONG_NUMBER[first.text]
@@ -298,10 +318,32 @@ def _named_before(error: Diagnostic) -> str:
     return found[1] if found else ""
 
 
+def _explain_argument(
+    errors: Sequence[Diagnostic], number: int, arguments: Sequence[str], text: str, remedy: str, texts: Iterable[str]
+) -> tuple[str, str]:
+    """Return the *text* and the *remedy* of the first of *errors* of a call with these *arguments*, about the one with
+    this *number*, which the remedy names where it did not; and all that have the same remedy."""
+    given = "".join(arguments[number - 1 : number])
+    if given == "none" and text.startswith("C++ refers to a value of Python"):
+        diagnosis = f"argument {number} is None, and C++ refers to a variable there"
+        return diagnosis, "pass a variable or an element of an array, such as x[i], to which C++ can write"
+    if (found := _STRING_FOR.search(errors[0].text)) and given.startswith("'"):
+        taken = found["type"]
+        diagnosis = f"argument {number} is a string, and C++ takes {taken}"
+        meant = explain_enumerator(f"{taken}::{given[1:-1]}", texts, taken)
+        return diagnosis, meant[1] if meant else f"pass an enumerator of {taken} or an object of it, not a string"
+    if not remedy.startswith("pass an array of np."):
+        return text, remedy
+    of_same = [each for each in errors if explain_error(_readable(each.text).rstrip(":"))[1] == remedy]
+    numbers = sorted({number_of_argument(each) for each in of_same} - {0})
+    listed = " and ".join(map(str, numbers))
+    return text, f"{remedy} as argument{'s' * (len(numbers) > 1)} {listed}"
+
+
 def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
     """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
     for one; and what to do."""
-    called, _, arguments = label.partition("(")
+    called, arguments = split_label(label)
     of_class = _class_of(called) if what == "self" else called
     expected = f"takes {'an object' if what == 'self' else 'memory for an object'} of {of_class}"
     array, given = _ARRAY_ARGUMENT.match(arguments), _GIVEN_TYPES.search(log)
@@ -322,8 +364,9 @@ def _class_of(method: str) -> str:
     return of_class
 
 
-def _explain_deduction(template: str, log: str) -> str:
-    """Return what to do where C++ does not find out the arguments of a *template*, as the *log* of the error says."""
+def _explain_deduction(template: str, log: str, names: str = "...") -> str:
+    """Return what to do where C++ does not find out the arguments of a *template*, with these *names*, as the *log* of
+    the error says."""
     if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
         return (
             "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
@@ -331,8 +374,9 @@ def _explain_deduction(template: str, log: str) -> str:
         )
     is_method = _OBJECT_TYPE.search(log) is not None
     scope, _, name = template.rpartition("::")
-    named = f'lib.type("{scope}").method("{name}<...>")' if is_method else f'lib["{template}<...>"]'
-    return f"name the template arguments that C++ cannot deduce: {named}"
+    named = f'lib.type("{scope}").method("{name}<{names}>")' if is_method else f'lib["{template}<{names}>"]'
+    of_user = "" if names == "..." else f", with a value or type for {names}"
+    return f"name the template arguments that C++ cannot deduce: {named}{of_user}"
 
 
 def _split_declared(text: str) -> tuple[str, list[str]]:
@@ -493,7 +537,7 @@ def _readable(text: str) -> str:
 
 def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterator[str]:
     """Yield the declarations of the function that *label* names, as they are in *source* and its headers."""
-    name = re.escape(label.partition("(")[0].partition("<")[0].rpartition("::")[2])
+    name = re.escape(split_label(label)[0].partition("<")[0].rpartition("::")[2])
     declared = re.compile(rf"^[^\n;{{}}/#=]*\b{name}\s*\([^;{{}}]*?\)(?=[^()]*[;{{])", re.MULTILINE)
     texts = _texts(source, target)
     found = (" ".join(each.split()) for text in texts for each in declared.findall(text) if "nca_" not in each)
@@ -502,7 +546,7 @@ def _find_declarations(label: str, source: CUDASource, target: Target) -> Iterat
 
 def _explain_template_arguments(label: str, source: CUDASource, target: Target) -> str:
     """Return what to do about template arguments in *label* whose number or kinds are wrong."""
-    names = re.findall(r"(\w+)(?=<)|^[\w:]*?(\w+)$", label.partition("(")[0])
+    names = re.findall(r"(\w+)(?=<)|^[\w:]*?(\w+)$", split_label(label)[0])
     parameters = find_template(_texts(source, target), "".join(names[0])) if len(names) == 1 else ""
     return (
         f"write the arguments of template {parameters or '<...>'} in its order: types for class and typename,"
@@ -516,9 +560,17 @@ def _texts(source: CUDASource, target: Target) -> Iterator[str]:
     return programs.texts_and_headers(unit_of_sources([source]), target)
 
 
+def _own_texts(source: CUDASource, target: Target) -> Iterator[str]:
+    """Yield the text of the library in *source*, and those of the headers that it includes which are not CUDA's."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    yield source.compile_options.prologue.partition(NAMESPACE)[0]
+    yield from (text for _, text in programs.included_files(unit_of_sources([source]), target, with_toolkit=False))
+
+
 def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Target) -> str:
     """Return what to do about a name in a call that C++ does not know; empty for another error."""
-    name, called = error.unknown.rpartition("::")[2], label.partition("(")[0]
+    name, called = error.unknown.rpartition("::")[2], split_label(label)[0]
     if not name:
         return ""
     options, texts = source.compile_options, list(_texts(source, target))
@@ -528,22 +580,29 @@ def _explain_name(error: Diagnostic, label: str, source: CUDASource, target: Tar
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
-    own, _, used = options.prologue.partition(NAMESPACE)
-    namespaces = {"", *_USING.findall(used)}
+    namespaces = {"", *_USING.findall(options.prologue.partition(NAMESPACE)[2])}
+    own = [*_own_texts(source, target)]
+    declared = sorted({each for namespace in namespaces for each in find_names(own, namespace)})
     written = {error.unknown.rpartition("::")[0], *namespaces}
     found = [each for each in find_namespaces(texts, name) if each not in written]
     if found and not error.unknown.startswith("std::"):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]
-    if known := explain_unknown(error.unknown, texts, options.include_paths, macros):
+    if name not in declared and (alike := did_you_mean(name, declared)):
+        return alike.removeprefix("; ")
+    others = {each for namespace in namespaces for each in find_names(texts, namespace)}
+    if known := explain_unknown(error.unknown, texts, options.include_paths, macros, known=others):
         return known
+    if called.startswith("["):
+        return (
+            f"for a variable of Python, give the lambda a parameter: [](..., auto {name}); or declare it in the source"
+        )
     if re.search(rf"<.*\b{name}\b", called):
+        if alike := did_you_mean(name, NUMPY_TYPES):
+            return alike.removeprefix("; ")
         return f"write the value of a variable of Python into the name: lib[f{called.replace(name, f'{{{name}}}')!r}]"
-    declared = sorted({each for namespace in namespaces for each in find_names([own], namespace)})
     if name in declared:  # after the place
         return explain_undeclared(name)
-    if near := difflib.get_close_matches(name, declared, n=1):
-        return f"did you mean {near[0]}?"
     more = ", ..." if len(declared) > _MOST_NAMES else ""
     listed = f"; the source has {', '.join(declared[:_MOST_NAMES])}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"

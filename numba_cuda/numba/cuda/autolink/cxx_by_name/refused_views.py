@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .argument_kinds import list_arguments
+from .argument_kinds import list_arguments, split_label
 from .remedies import NUMPY_TYPES, number_of_argument
 
 _VIEW = re.compile(r'to (?:"[^"]*" \(aka )?"(?P<whole>cuda::std::(?P<kind>mdspan|span)<(?P<arguments>[^"]*)>)"')
@@ -36,7 +36,7 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
     view, number = _VIEW.search(text), number_of_argument(error)
     if view is None or not number:
         return None
-    called, _, arguments = label.partition("(")
+    called, arguments = split_label(label)
     given = list_arguments(arguments)[number - 1 : number]
     if not (array := _ARRAY.search("".join(given))):
         return None

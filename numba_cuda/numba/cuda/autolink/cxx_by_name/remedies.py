@@ -10,7 +10,7 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import EXTENTS
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .argument_kinds import describe, find_kind, list_arguments
+from .argument_kinds import describe, find_kind, list_arguments, split_label
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(
@@ -93,6 +93,7 @@ NUMPY_TYPES = {
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
 }
+PASS_OTHERS = "pass arguments of the types that C++ takes"
 PASS_ARRAY = "pass an array, or one element of it as a slice, x[i : i + 1]"
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
 _OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
@@ -105,12 +106,14 @@ _WRONG_ARGUMENT = re.compile(
     r'function (?P<template>template )?"[^"(]*\((?P<parameters>[^"]*)\)[^"]*" does not match because argument'
     r" #(?P<number>\d+) does not match"
 )
+_MISFIT = re.compile(r"does not match because argument #(?P<number>\d+) does not match")
 _CANDIDATES = re.compile(r'\bfunction (?:template )?"')
 _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
 _NAME = re.compile(r"[\w:]+(?:<.*>)?")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_CAST_TO_FUNCTION = re.compile(r'cast to type "(?P<type>[^"]*\([^"*&]*\))" is not allowed')
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _OF_LIBRARY = re.compile(
     r'(?:constructor|conversion) exists to convert from "(?P<given>.*)" to'
@@ -139,6 +142,12 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         method = f'lib.type("{owner}").method("{name}"), which takes an object before the arguments'
         data = f'lib.expr("[](const {owner}& x) {{ return x.{name}; }}")'
         return f"{called} belongs to an object", f"for a function, call {method}; for data, {data}"
+    if found := _CAST_TO_FUNCTION.fullmatch(text):
+        diagnosis = f"{called} is a function of C++, {found['type']}, and not a value"
+        return (
+            diagnosis,
+            f'call it in a kernel; or, if it is constexpr, name the value of a call: lib.eval("{called}(...)")',
+        )
     if text == "a namespace name is not allowed":
         return f"{called} is a namespace, which cannot be called", f'name a function in it: lib["{called}::..."]'
     if text.startswith("cannot determine which instance of function template"):
@@ -306,11 +315,23 @@ def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) 
     return f"argument {number} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
 
 
+def explain_misfit(error: Diagnostic, arguments: Sequence[str]) -> str:
+    """Return what to do about the one of the *arguments* that does not fit the candidates in the lines of an *error*,
+    of which NVRTC does not say what they take; empty if there are several such arguments, or none."""
+    numbers = {int(each["number"]) for each in _MISFIT.finditer("\n".join(error.lines))}
+    if len(numbers) != 1 or not (given := arguments[(number := numbers.pop()) - 1 : number]):
+        return ""
+    of_struct = ""
+    if re.match(r"(?:Uni)?Tuple\(|NamedTuple|NamedUniTuple|\(", given[0]):
+        of_struct = ": for a struct T, an element of an array with the dtype lib.record('T')"
+    return f"pass argument {number} of the type that C++ takes, not {describe(given[0])}{of_struct}"
+
+
 def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
     """Return what to do where the *error* with this *text* is that a pointer has no members, in a template that
     *label* instantiates with an array as that pointer; empty for another error."""
     found = _NO_CLASS.search(text)
-    called, _, passed = label.partition("(")
+    called, passed = split_label(label)
     if found is None or f"={found['type']}]" not in "\n".join(error.lines).replace(",", "]"):
         return ""
     ways = []
@@ -369,7 +390,7 @@ def explain_candidates(lines: Sequence[str], called: str = "") -> str:
         return "pass as many arguments as one of these functions has parameters"
     conversion = _find_conversion(text)
     convert = "convert arguments in the kernel to the types of one of these functions"
-    return f"{convert}, such as {conversion}(x)" if conversion else "pass arguments of the types that C++ takes"
+    return f"{convert}, such as {conversion}(x)" if conversion else PASS_OTHERS
 
 
 def _find_conversion(text: str) -> str:

@@ -22,6 +22,8 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.extending import infer_getattr, lower_builtin, typeof_impl
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 
+from numba_cuda_autolink.printable_texts import did_you_mean
+
 from ..c_abi.c_types import CABIError
 from ..frontend_api.front_end import NUMBA_CUDA
 from ..protocol.call_sites import constant_of
@@ -215,7 +217,8 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
             if hasattr(type(owner), "__getattr__"):  # what it has is not in dir()
                 raise _error(owner, str(error)) from None
             public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
-            advice = f"attributes: {', '.join(public) or 'none'}"
+            meant = did_you_mean(name, public).removeprefix("; ")
+            advice = f"attributes: {', '.join(public) or 'none'}" + (f"\n  what to do: {meant}" if meant else "")
             raise _error(owner, f"{type_name(owner)} has no attribute {name!r}\n  {advice}") from None
 
     return constant(owner, f".{name}", read)

@@ -44,7 +44,7 @@ _WORDS = {  # with which front ends say what is wrong with a launch configuratio
 _OTHER_TYPE = re.compile(r"(?:Cannot determine Numba type of <class '|Unsupported argument type )(?:\w+\.)*(\w+)")
 _ARRAY = "pass an array, as np.array({name})"
 _VALUES = "pass numbers, and arrays, tuples and records of numbers"
-COUNT = "pass one argument for each parameter"
+_COUNT = "pass one argument for each parameter"
 USE_AS_CONSTANT = "use it as a global variable, or as a variable of the function that defines the kernel"
 _REFUSED: dict[Any, str] = {list: _ARRAY, set: _VALUES, dict: _VALUES, str: _VALUES, bytes: _VALUES}
 _CONTAINERS: dict[str, type] = {"List": list, "Set": set, "DictType": dict}
@@ -98,6 +98,14 @@ def wrong_count(kernel: Any, count: int) -> str | None:
     most = "" if required == len(takes) else f" to {len(takes)}"
     expected = f"at least {required}" if len(takes) < len(parameters) else f"{required}{most}"
     return f"{kernel.__name__}({names}) takes {expected} argument{'s' * (len(takes) != 1)}, got {count}"
+
+
+def pass_all(kernel: Any, count: int) -> str:
+    """Return what to do where *count* arguments are too few, or too many, for the Python function *kernel*."""
+    parameters = inspect.signature(kernel).parameters.values()
+    required = [each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
+    missing = required[count:]
+    return f"{_COUNT}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else _COUNT
 
 
 def check_count(kernel: Any, count: int) -> None:
@@ -176,7 +184,7 @@ def _about_configuration(launch: _Launch, why: str = "") -> str:
 def _about_arguments(launch: _Launch, args: Sequence[Any], said: str) -> str | None:
     function = launch.kernel.py_func
     if (wrong := wrong_count(function, len(args))) is not None:
-        return launch.message(wrong, COUNT)
+        return launch.message(wrong, pass_all(function, len(args)))
     if launch.kernel.extensions:  # which make other arguments of these
         return None
     if _STRIDED.match(said) and (strided := _find_strided(function, args)):

@@ -48,6 +48,9 @@ _NAMED = ("module", "value", "define", "closure", "default")
 _MOST_CALLS = 3
 
 
+_CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
+
+
 class _Build(NamedTuple):
     entry: StoredEntry
     before: StoredEntry | None  # the one that it is compared with
@@ -233,7 +236,7 @@ def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:
 def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes, StoredEntry]) -> list[str]:
     """Return the lines that changed in the texts of *entry*, of a link in those of its programs that are new."""
     if entry.kind != "link":
-        return [line for label, _ in entry.parts for line in differing_lines(label, before, entry)]
+        return [line for label, _ in entry.texts for line in differing_lines(label, before, entry)]
     new, gone = (
         [known[each] for each in some if each in known and each not in others]
         for some, others in ((entry.uses, before.uses), (before.uses, entry.uses))
@@ -245,11 +248,16 @@ def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes
 def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) -> list[_Build]:
     earlier: dict[Subject, list[StoredEntry]] = {}
     by_digest = {each.digest: each for each in (*known, *entries)}
+    of_code = defaultdict[tuple[str, str], list[StoredEntry]](list)
+    for entry in known:
+        of_code[entry.kind, _own_code(entry)].append(entry)
     found: list[_Build] = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
-        new = _moved_from(entry, known) or _first_of(entry, of_name)
+        is_first = before is None and entry.kind in ("link", "kernel")
+        moved = _moved_from(entry, of_code[entry.kind, _own_code(entry)]) if is_first else ""
+        new = moved or _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
@@ -307,20 +315,22 @@ def _run_of(entry: StoredEntry) -> tuple[str, ...]:
 def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     """Return what *entry* is the first of, if all *earlier* ones of its name have another: `` for sm_90``."""
     for word, quality in (("for", target_of), ("for", _output), ("with", _front_end), ("with", lines_in)):
-        if earlier and quality(entry) not in ("", *map(quality, earlier)):
+        alike = [each for each in earlier if quality(each) == quality(entry)]
+        if earlier and quality(entry) and not alike:
             return f" {word} {quality(entry)}"
+        earlier = alike
     return ""
 
 
-def _moved_from(entry: StoredEntry, known: Iterable[StoredEntry]) -> str:
-    """Return the folder that a kernel was moved from, if one of the same code was built in a file that is gone:
+def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
+    """Return the folder that a kernel was moved from, if one *of* the same *code* was built in a file that is gone:
     ``, moved from FOLDER``."""
-    path, code = fact(entry, "path"), _own_code(entry)
-    for each in known:
-        if code and each.kind == entry.kind and each.written < entry.written and _own_code(each) == code:
-            folder, name = os.path.split(fact(each, "path"))
-            if name == os.path.basename(path) and fact(each, "path") != path and not os.path.exists(fact(each, "path")):
-                return f", moved from {folder}"
+    path = fact(entry, "path")
+    others = dict.fromkeys(fact(each, "path") for each in of_code if each.written < entry.written)
+    for other in others:
+        folder, name = os.path.split(other)
+        if path and name == os.path.basename(path) and other != path and not os.path.exists(other):
+            return f", moved from {folder}"
     return ""
 
 
@@ -371,13 +381,19 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         for cause in known_changes(compiled.before, compiled.entry):
             file, is_file, lines = cause.partition(" changed")
             if not (is_file and file.endswith(".py")):
-                causes.append(cause)
+                causes += [] if _is_said(cause, causes) else [cause]
             elif not (lines and any(each.endswith(f" changed{lines}") for each in causes)):
                 edited.append(f"{file}{lines}")
     if not causes:
         edited = edited or edited_lines(before, entry)
         causes = [] if edited else [what_differs(before, entry)]
     return list(dict.fromkeys(causes)), edited
+
+
+def _is_said(cause: str, causes: Sequence[str]) -> bool:
+    """Whether *causes* have the change of a value, which *cause* names with the function that reads it."""
+    of_value = _CHANGE_OF_VALUE.match(cause)
+    return of_value is not None and any(each.endswith(f"value {of_value[1]}") for each in causes)
 
 
 def _size(entry: StoredEntry) -> str:

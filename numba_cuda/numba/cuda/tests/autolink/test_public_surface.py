@@ -161,6 +161,7 @@ print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{mod
     imported = facts(script)
     assert imported == str(
         [
+            "autolink.builds.jit_options",
             "autolink.compilation.context",
             "autolink.frontends.numba_cuda.activation",
             "cudadrv.external_code.platform.target",
@@ -237,3 +238,16 @@ def test_the_errors_of_the_emulator_are_public_and_imported_late():
         " assert issubclass(n.FaultError, n.EmulationError)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("function", [cuda.jit, autolink.build])
+def test_help_and_editors_have_the_options_of_jit_by_name(function):
+    parameters = inspect.signature(function).parameters
+    assert {*typing.get_type_hints(autolink.JitOptions)} <= {*parameters}
+    assert [*parameters.values()][-1].kind is inspect.Parameter.VAR_KEYWORD  # those of other front ends
+
+
+def test_the_options_of_programs_are_those_that_a_source_can_set():
+    keys = {*typing.get_type_hints(autolink.ProgramOptions)}
+    assert "use_fast_math" in keys and not keys & {"arch", "include_path", "define_macro"}
+    assert all(re.search(rf"^{key} :$", autolink.ProgramOptions.__doc__, re.MULTILINE) for key in keys)

@@ -15,11 +15,13 @@ import copyreg
 import functools
 import inspect
 import os
+import re
 import types as pytypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from numba import cuda
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
@@ -30,6 +32,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
+from ...builds.jit_options import with_jit_options
 from ...compilation.context import (
     KernelEvent,
     announce,
@@ -145,7 +148,7 @@ def _inline(
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
     front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
-    with compiling(_target(options, for_device=False)), front_end, _diagnose(args[0]):
+    with compiling(target_of_options(options, for_device=False)), front_end, _diagnose(args[0]):
         return original(*args, **options)
 
 
@@ -161,8 +164,6 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
 
 
 def declare_again(name: str, signature: Any, declared: Any) -> Any:
-    from numba import cuda
-
     how = {"use_cooperative": declared.use_cooperative, "abi": declared.abi}
     return cuda.declare_device(name, signature, list(declared.link), **how)
 
@@ -231,7 +232,7 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     from .code_library import LinkingCodeLibrary
 
     function = getattr(args[0], "__name__", "a function")
-    target, front_end = _target(options, for_device=True), timeline.span("front end", function)
+    target, front_end = target_of_options(options, for_device=True), timeline.span("front end", function)
     shown = progress.step(f"compiling {function} for {target.arch}")
     argtypes = () if args[1] is None else args[2]  # of a device function, whose caller is compiled too
     with compiling(target), shown, front_end, _diagnose(args[0], argtypes):
@@ -259,7 +260,8 @@ def _diagnose(function: Any, argtypes: Sequence[Any] = ()) -> Iterator[None]:
         raise better from None
 
 
-def _target(options: dict[str, Any], for_device: bool) -> Target:
+def target_of_options(options: dict[str, Any], for_device: bool) -> Target:
+    """Return the target that numba-cuda's *options* of a compile mean."""
     capability, without_device = ComputeCapability.parse(options["cc"]), current_state().cc
     if for_device:
         capability = ComputeCapability(*without_device) if without_device else capability.as_launched
@@ -400,7 +402,9 @@ def unknown_option(have: str, options: Iterable[str], *others: str, decorated: A
     known = inspect.signature(_Kernel).parameters.keys()
     if not (unknown := set(options) - known):
         return None
-    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{FIX_OPTION}"
+    is_target = "cc" in others and re.fullmatch("(?:gpu_)?arch(?:itecture)?|sm|compute_capability", min(unknown))
+    remedy = "\n  what to do: write cc=(9, 0) for sm_90" if is_target else FIX_OPTION
+    message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{remedy}"
     if decorated is None:
         return message
     filename, line = decorated.__code__.co_filename, decorated.__code__.co_firstlineno
@@ -442,6 +446,7 @@ def activate() -> None:
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
+        with_jit_options(cuda.jit)
         explain_uncaught(placed_error)
         watch_forks()
 

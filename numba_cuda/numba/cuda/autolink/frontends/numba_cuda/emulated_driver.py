@@ -32,6 +32,7 @@ from numba_cuda_autolink.emulator import memory
 from ...compilation.context import current_state, inside
 from ...frontend_api.launch_messages import named_arguments
 from ...frontend_api.seams import Seams
+from .activation import target_of_options
 from .code_library import LinkingCodeLibrary
 
 _seams = Seams("numba-cuda")
@@ -83,12 +84,26 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     if not _compiles_with_lines():
         return original(dispatcher, signature)
     with contextlib.suppress(nvvmError, nvJitLinkError, LinkError), inside(has_lines=True):
-        return original(dispatcher, signature)
+        kernel = original(dispatcher, signature)
+        if not isinstance(kernel._codelibrary, LinkingCodeLibrary):
+            kernel._codelibrary = _with_its_python(kernel, dispatcher)
+        return kernel
     token = _with_lines.set(False)
     try:
         return original(dispatcher, signature)
     finally:
         _with_lines.reset(token)
+
+
+def _with_its_python(kernel: Any, dispatcher: Any) -> LinkingCodeLibrary:
+    """Return the code of a *kernel* that numba-cuda's cache restored, as it was when it was compiled."""
+    library = LinkingCodeLibrary.restore(**kernel._codelibrary._reduce_states())
+    cc = devices.get_context().device.compute_capability
+    options = {**dispatcher.targetoptions, "cc": cc, "lto": library._lto, "lineinfo": not kernel.debug}
+    code = library.function_code
+    code.target = target_of_options(options, for_device=True)
+    code.calls.note_compiled(dispatcher.py_func, kernel.argument_types)
+    return library
 
 
 def _compiles_with_lines() -> bool:

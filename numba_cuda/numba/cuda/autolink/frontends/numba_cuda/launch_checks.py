@@ -26,7 +26,7 @@ from numba_cuda_autolink.errors import at_call
 from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.short_tracebacks import place_of_user
 
-from ...frontend_api.launch_messages import COUNT, refused_kind, wrong_count
+from ...frontend_api.launch_messages import pass_all, refused_kind, wrong_count
 from ...protocol.kernel_signatures import type_text
 
 _INTEGERS = "iub"  # kinds of dtypes whose elements are whole numbers
@@ -58,7 +58,7 @@ def check_launch(dispatcher: Any, args: tuple[Any, ...]) -> None:
     if len(args) != parameters.total:
         function = dispatcher.py_func
         takes = f"{function.__name__} takes {number_of(parameters.total, 'argument')}, got {len(args)}"
-        raise _error(wrong_count(function, len(args)) or takes, COUNT)
+        raise _error(wrong_count(function, len(args)) or takes, pass_all(function, len(args)))
     for number, dtype, ndim in parameters.memory:
         value = args[number]
         if getattr(value, "dtype", None) != dtype or getattr(value, "ndim", None) != ndim:

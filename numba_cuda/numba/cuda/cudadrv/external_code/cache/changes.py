@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import DAMAGED, FILE, IS_TEXT, Facts, StoredEntry
+from .entry import DAMAGED, FILE, Facts, StoredEntry
 
 FRONT_END = "front end"
 COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
@@ -307,11 +307,10 @@ def _words(table: dict[str, str], label: str) -> str:
 
 
 def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return how the text of a part differs, in the form of ``diff -u``; none if the part is no such text."""
-    old, new = (dict(each.parts).get(label, "") for each in (before, after))
-    if old == new or not (IS_TEXT.match(old) and IS_TEXT.match(new)):
+    """Return how the text *label* differs, in the form of ``diff -u``; none if one of the entries has no such text, as
+    long ones are not kept."""
+    old, new = (dict(each.texts).get(label) for each in (before, after))
+    if old is None or new is None:
         return []
-    if not (label in dict(before.texts) and label in dict(after.texts)):  # long ones are not kept
-        return []
-    first, second = (printable(dict(each.texts)[label]).splitlines() for each in (before, after))
+    first, second = (printable(each).splitlines() for each in (old, new))
     return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))

@@ -65,6 +65,7 @@ class CacheKey:
     # Give what users are told of the entry, and the lines of the texts behind that; called when it is written.
     facts: Callable[[], Facts] = field(default=tuple, compare=False)
     lines: Callable[[], LineDigests] = field(default=tuple, compare=False)
+    own_texts: Callable[[], PartsTable] = field(default=tuple, compare=False)  # those texts, of sources
     # The kernel that it is a build of, with its file, types and target: what a run uses under keys of one subject is
     # what the next run's builds are compared with.
     subject: tuple[str, ...] = field(default=(), compare=False)
@@ -97,9 +98,10 @@ class CacheKey:
 
     @property
     def texts(self) -> PartsTable:
-        """The texts that the table has as a digest, and that are short enough to be kept with the entry."""
-        texts = ((label, value) for label, value in self.parts if isinstance(value, str) and value != _show(value))
-        return tuple((label, value) for label, value in texts if len(value) <= _LONGEST_KEPT)
+        """The user's own texts, or else those that the table has as a digest, where they are short enough to be kept
+        with the entry."""
+        parts = ((label, value) for label, value in self.parts if isinstance(value, str) and value != _show(value))
+        return tuple((label, value) for label, value in self.own_texts() or parts if len(value) <= _LONGEST_KEPT)
 
 
 def _encode(value: str | bytes) -> bytes:

@@ -26,6 +26,8 @@ from .mdspan_indices import explain_indices, what_to_index
 from .template_deduction import explain_conflict
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
+_MOST_OTHERS = 2
+_PTX = re.compile(r"\s*\.(?:version|target|visible|address_size)\b")
 _MOST_SHOWN = 5
 FOR_THE_HOST = "put what only the host needs between #ifndef __CUDACC_RTC__ and #endif"
 _MOST_ERRORS = 100  # with which NVRTC ends
@@ -201,6 +203,16 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
+def list_others(errors: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines about the *errors* after the first, of which the places and the texts are given: those of a few, and
+    the number of the rest."""
+    lines = [f"also at: {place}: {text}" for place, text in errors]
+    left_out = len(lines) - _MOST_OTHERS
+    if left_out > 1:
+        lines[_MOST_OTHERS:] = [f"and {left_out} more errors"]
+    return lines
+
+
 def first_error(log: str, name: str) -> str:
     """Return the first error in NVRTC's *log* of the source *name*, after its line; empty if there is none."""
     error = next(iter(list_errors(log)), None)
@@ -338,6 +350,8 @@ def _fix(error: Diagnostic) -> str:
         return explain_undeclared(error.unknown.rpartition("::")[2])
     if _TO_MATCH in error.text:
         return "close it: the source ends before"
+    if error.text == "expected a declaration" and _PTX.match("".join(error.lines[1:2])):
+        return "return PTX as cuda.PTXSource(text.encode()), of numba.cuda: this is not C++"
     if error.text == 'expected a ";"':
         if error.marked.startswith("{"):
             return "close what is open before: a function cannot be defined within another"

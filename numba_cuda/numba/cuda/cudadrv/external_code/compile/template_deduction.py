@@ -5,7 +5,9 @@ does not say so."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ..inputs.c_numbers import NUMBERS
 
 _HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FAILED = re.compile(
@@ -40,16 +42,45 @@ def explain_conflict(
     for candidate in candidates:
         if candidate["takes"] and (explained := _explain_listed(candidate, texts, given, first, pass_pointer)):
             return explained
-    found = {each for text in texts if name in text for each in _find_declarations(_HIDDEN.sub(" ", text), name)}
-    if len(found) != 1:
+    if (found := _find_template(name, texts)) is None:
         return None
-    parameters, takes = found.pop()
+    parameters, takes = found
     taken = [each.partition("=")[0] for each in _COMMA.split(takes)]
     for parameter in map(str.strip, _COMMA.split(parameters)):
         if (named := _TYPE_PARAMETER.fullmatch(parameter)) is not None:
             of_name = [_form(each, named[1]) for each in taken]
             if explained := _explain(named[1], of_name, given, first, pass_pointer):
                 return explained
+    return None
+
+
+def find_undeduced(log: str, texts: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Return the parameters of the function template of *texts* for which the *log* of an error says that deduction
+    fails, and the names of the first of them, up to the last that no parameter of the function has; ``None`` where all
+    are in the function's parameters, or that is not known."""
+    failed = {each["name"] for each in _FAILED.finditer(log)}
+    found = _find_template(failed.pop(), list(texts)) if len(failed) == 1 else None
+    if found is None or "..." in found[0]:
+        return None
+    declared = [each.strip() for each in _COMMA.split(found[0])]
+    names = [re.findall(r"\w+", each.partition("=")[0])[-1:] for each in declared]
+    if not all(names):
+        return None
+    missing = [
+        number
+        for number, (name,) in enumerate(names, 1)
+        if "=" not in declared[number - 1] and not re.search(rf"\b{name}\b", found[1])
+    ]
+    return (", ".join(declared), [name for (name,) in names[: missing[-1]]]) if missing else None
+
+
+def _find_template(name: str, texts: Iterable[str]) -> tuple[str, str] | None:
+    """Return the parameters of the one template of a function *name*, and those of the function, in the first of
+    *texts* that declares one: the source is before the headers, which have functions of that name too. ``None`` where
+    there are several."""
+    for text in texts:
+        if name in text and (found := {*_find_declarations(_HIDDEN.sub(" ", text), name)}):
+            return found.pop() if len(found) == 1 else None
     return None
 
 
@@ -105,10 +136,9 @@ def _explain(
     if len(deduced) > 1:
         (one, first), *others = [(each, _list(numbers)) for each, numbers in deduced.items()]
         said = [f"{each} in {numbers}" for each, numbers in others]
-        all_of_one = "one of the two, so that both" if sum(map(len, deduced.values())) == 2 else "them, so that all"
         return (
             f"{parameter} is {' and '.join([f'{one} in {first}', *said])}",
-            f"convert {all_of_one} have one type; or give each a template parameter of its own:"
+            f"{_convert(deduced)}; or give each a template parameter of its own:"
             f" class {parameter}, class {_next(parameter)}",
         )
     if deduced and len(forms) > 1 and set(forms) == {"&&"}:
@@ -118,6 +148,19 @@ def _explain(
             f" {_next(parameter)}",
         )
     return None
+
+
+def _convert(deduced: Mapping[str, Sequence[int]]) -> str:
+    """Return which arguments to convert, so that all have the type that most of them have; of which types have as many,
+    that is for the user to say."""
+    most = sorted(deduced, key=lambda each: -len(deduced[each]))
+    if len(deduced[most[0]]) == len(deduced[most[1]]):
+        of_two = sum(map(len, deduced.values())) == 2
+        return f"convert {'one of the two, so that both' if of_two else 'them, so that all'} have one type"
+    others = sorted(number for each in most[1:] for number in deduced[each])
+    name = NUMBERS[most[0]].name if most[0] in NUMBERS else most[0]
+    is_number = re.fullmatch(r"(?:u?int|float|complex)\d+", name)
+    return f"convert {_list(others)} in the kernel, {f'np.{name}(...)' if is_number else f'to {name}'}"
 
 
 def _list(numbers: Sequence[int]) -> str:

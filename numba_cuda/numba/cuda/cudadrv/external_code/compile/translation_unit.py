@@ -184,8 +184,8 @@ class UnitKeys:
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
         compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
         facts = functools.partial(self._facts, read, manifest.headers, compiled)
-        lines = functools.partial(self._lines, read)
-        return CacheKey("program", self._name, parts, files, facts, lines)
+        own_texts = functools.partial(self._own_texts, read)
+        return CacheKey("program", self._name, parts, files, facts, functools.partial(self._lines, read), own_texts)
 
     def _parts(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; of paths, only the name of the file: the rest is in the headers' digest."""
@@ -244,15 +244,16 @@ class UnitKeys:
         )
 
     def _lines(self, files: tuple[tuple[str, str, str], ...]) -> LineDigests:
-        """Return digests of the lines of the user's own texts: the source, and the *files*, each a label, path and
-        digest, as long as they are as they were compiled."""
+        return tuple((label, digests_of_lines(text)) for label, text in self._own_texts(files))
+
+    def _own_texts(self, files: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """Return the user's own texts: the source, and the *files*, each a label, path and digest, as long as they are
+        as they were compiled."""
         texts = self._texts()
         size = sum(len(own) for _, own in texts)
         found = []
         if size <= _MOST_READ:
-            found += [
-                (f"{FILE}{name}" if name else f"source {self._name}", digests_of_lines(own)) for name, own in texts
-            ]
+            found += [(f"{FILE}{name}" if name else f"source {self._name}", own) for name, own in texts]
         for label, path, sha256 in files:
             with contextlib.suppress(OSError, ValueError):
                 header, content = read_text(path)
@@ -260,7 +261,7 @@ class UnitKeys:
                 if size > _MOST_READ:
                     break
                 if header.sha256 == sha256:
-                    found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
+                    found.append((label, content.decode("utf-8", "replace")))
         return tuple(found)
 
     def _texts(self) -> list[tuple[str, str]]:

@@ -69,16 +69,22 @@ _MATHEMATICS = re.findall(
 )
 # Which <cmath> of the host defines.
 _OF_CMATH = re.compile(r"HUGE_VALF?|M_(?:E|LOG(?:2|10)E|LN(?:2|10)|PI(?:_[24])?|[12]_PI|2_SQRTPI|SQRT(?:2|1_2))")
-# What needs no header.
+# Functions that need no header, and other words.
 _BUILT_IN = {
     *_MATHEMATICS,
     *(f"{name}f" for name in _MATHEMATICS),
     *re.findall(
         r"\w+",
+        "__syncthreads __syncwarp __threadfence __shfl_sync __shfl_down_sync __shfl_up_sync __shfl_xor_sync"
+        " __ballot_sync __popc __clz __ldg atomicAdd atomicCAS atomicExch atomicMax atomicMin atomicSub printf malloc"
+        " free memcpy memset",
+    ),
+}
+_WORDS = {
+    *re.findall(
+        r"\w+",
         "__constant__ __device__ __forceinline__ __global__ __grid_constant__ __host__ __launch_bounds__ __managed__"
-        " __noinline__ __restrict__ __shared__ __syncthreads __syncwarp __threadfence __shfl_sync __shfl_down_sync"
-        " __shfl_up_sync __shfl_xor_sync __ballot_sync __popc __clz __ldg atomicAdd atomicCAS atomicExch atomicMax"
-        " atomicMin atomicSub blockDim blockIdx gridDim threadIdx warpSize printf malloc free memcpy memset"
+        " __noinline__ __restrict__ __shared__ blockDim blockIdx gridDim threadIdx warpSize"
         " auto bool break case char class const constexpr continue decltype default delete double else enum explicit"
         " extern false float for friend if inline int long mutable namespace noexcept nullptr operator private"
         " protected public reinterpret_cast return short signed size_t sizeof static static_assert static_cast struct"
@@ -100,10 +106,12 @@ def explain_unknown(
     include_paths: Sequence[str],
     macros: Iterable[str],
     others: Collection[str] = (),
+    known: Collection[str] | None = None,
 ) -> str:
     """Return what to do about a *name* that C++ does not know, with its namespace where that is known. *texts* are
     those of the source and of the headers that it includes; C++ does not know the *others* either. Empty if no header
-    is known to have it, and no name in *texts* or among *macros* is like it."""
+    is known to have it, and no name in *texts*, or of those *known* if these are given, or among *macros*, is like it.
+    """
     scope, _, last = name.rpartition("::")
     if scope in ("std", "cuda::std") and last in NOT_ON_DEVICES:
         return f"device code has no {name}: use {NOT_ON_DEVICES[last]}"
@@ -123,8 +131,9 @@ def explain_unknown(
     texts = list(texts)
     if guard := find_guard(texts, last):
         return f"define what {guard} asks for, or use another name: {last} is within it, and so left out here"
-    known = {*_BUILT_IN, *_list_names(iter(texts))} - {last, *others}
-    if near := difflib.get_close_matches(last, sorted(known), n=3, cutoff=_ALIKE):
+    names = {*_WORDS, *_list_names(iter(texts))} if known is None else known
+    names = {*_BUILT_IN, *names} - {last, *others}
+    if near := difflib.get_close_matches(last, sorted(names), n=3, cutoff=_ALIKE):
         return f"did you mean {' or '.join(near)}?"
     return f"include the header of CCCL that has {name}" if found else ""
 

@@ -121,7 +121,8 @@ def does_not_compile(
     declared = find_bringing(kernel_code.sites, lambda item: _is_code(item, planned.input)) if explicit else ""
     assembly = places_of_assembly(error.log, [planned.input], plan.target)
     place = _find_place(planned.input, causes[0], path) if causes else None
-    is_whole = place is not None and len(causes) == 1 and not others  # what the log says stands below the place
+    is_whole = place is not None and not others  # what the log says stands below the place, and in more
+    more = [(_find_place(planned.input, each, path), each) for each in causes[1:]]
     logs = [error, *(each for _, each in others)]
     shown = "" if is_whole else "\n".join(nvrtc_log.errors_in(each.log) for each in logs)
     return link_error(
@@ -130,6 +131,9 @@ def does_not_compile(
         f"at fault: {planned}" + (f" of declare_device({declared!r})" if declared else ""),
         *([] if place and place.file == path else [f"source: {path or 'could not be saved'}"]),
         *(f"in C++: {each}" for each in assembly.values()),
+        *nvrtc_log.list_others(
+            (f"{shown_file(at.file)}:{at.line}" if at else f"{each.place}:{each.line}", each.text) for at, each in more
+        ),
         *(
             line
             for cause in causes[:1]
@@ -244,6 +248,9 @@ def wrong_types(
             "list the fields of the dtype as the struct lists its members: np.dtype([...], align=True). Members that"
             " have other names than the fields are not compared"
         )
+    named = re.compile(rf"[\w>&*]\s+[&*]*{re.escape(wrong[0].called.symbol)}\s*\(")
+    if place := find_line(planned.input, plan.target, named):
+        differing = [f"in C++: {place}", *differing]
     lines = [line for got, expected in pairs for line in (f"got: {got}", f"expected: {expected}")]
     details = (f"defined by: {planned}", *lines, *differing, f"what to do: {remedy}")
     return link_error(plan, diagnosis, *details, log=error.log, shown="")

@@ -39,6 +39,10 @@ _REMEDY_FOR_CXX = "define {} in that source, or in another one that is linked"
 _REMEDY_FOR_HIDDEN = (
     'define it as extern "C" __device__, without static and inline: the compiler leaves such a function out'
 )
+_REMEDY_FOR_TEMPLATE = (
+    '{0} is a template, which has no symbol: define an extern "C" __device__ function of another name that calls it;'
+    " or call the template by name, autolink.cxx(...)"
+)
 _REMEDY_WITHOUT_CODE = (
     "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
 )
@@ -91,6 +95,9 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     if asked and given.isdisjoint(asked):
         details.append(f"got: nothing from __numba_cuda_link__ of {asked[0]}")
         remedy = remedy or _REMEDY_FOR_NOTHING
+    if not is_variable and (template := _find_line(job, _template_of(symbol))):
+        details.append(f"in C++: {template}")
+        remedy = remedy or _REMEDY_FOR_TEMPLATE.format(symbol)
     if not is_variable and (hidden := _find_hidden(job, symbol)):
         details.append(f"in C++: {hidden}")
         remedy = remedy or _REMEDY_FOR_HIDDEN
@@ -145,6 +152,10 @@ def _declarations(job: LinkJob, symbol: str) -> list[str]:
 
 def _declaration_of(symbol: str) -> re.Pattern[str]:
     return re.compile(rf"\bextern\b[^;{{}}()]*\b{re.escape(mangled_names.base_name(symbol))}\b\s*[\[;,]")
+
+
+def _template_of(symbol: str) -> re.Pattern[str]:
+    return re.compile(rf"\btemplate\s*<[^;{{}}()]*>[^;{{}}()]*\b{re.escape(symbol)}\s*\(")
 
 
 def _find_in_sources(job: LinkJob, symbol: str) -> str:

@@ -12,26 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..compile.prototype_assertions import WrongFunction
+from ..inputs.c_numbers import NUMBERS
 from ..inputs.c_prototypes import CType, split_types
 
 _MOST_EXCHANGED = 4  # parameters, so that at most 24 orders are tried
-# Numba's names of the numbers of C, and their kinds and sizes.
-_NUMBERS = {
-    "bool": ("boolean", "bool", 1),
-    "char": ("int8", "int", 1),
-    "signed char": ("int8", "int", 1),
-    "unsigned char": ("uint8", "int", 1),
-    "short": ("int16", "int", 2),
-    "unsigned short": ("uint16", "int", 2),
-    "int": ("int32", "int", 4),
-    "unsigned int": ("uint32", "int", 4),
-    "long": ("int64", "int", 8),
-    "unsigned long": ("uint64", "int", 8),
-    "long long": ("int64", "int", 8),
-    "unsigned long long": ("uint64", "int", 8),
-    "float": ("float32", "float", 4),
-    "double": ("float64", "float", 8),
-}
 _MEMORY = re.compile(r"(?P<to>[^*&]*[^*& ])(?P<sign>\*|&&?)")
 _GENERAL = (
     "give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or let the call"
@@ -94,8 +78,8 @@ def _read(declaration: str, symbol: str) -> tuple[str, list[str]]:
 def _of_result(symbol: str, expected: CType, returned: str) -> str:
     if returned == "void":
         return f"leave out returns=, Extern({symbol!r}): it returns nothing"
-    number = _NUMBERS.get(returned)
-    written = repr(number[0]) if number else "..."
+    number = NUMBERS.get(returned)
+    written = repr(number.name) if number else "..."
     return f"write the type that it returns: Extern({symbol!r}, returns={written})"
 
 
@@ -117,25 +101,25 @@ def _of_parameter(name: str, given: CType, expected: str, converted: dict[int, s
     *converted* what to convert the argument with this *number* to."""
     memory = _MEMORY.fullmatch(expected)
     pointee = memory["to"].removeprefix("const ") if memory else ""
-    target = _NUMBERS.get(pointee if memory else expected)
+    target = NUMBERS.get(pointee if memory else expected)
     is_given_number = given.kind in ("int", "uint", "float", "bool", "byte", "word")
     if is_given_number and memory:
         is_read = memory["to"].startswith("const ") or memory["sign"] == "&&"
         if target and is_read:
-            converted[number] = f"autolink.by_reference({target[0]!r})"
+            converted[number] = f"autolink.by_reference({target.name!r})"
         elif target:
-            array = f" of {target[0]}" if _differs(given, pointee) else ""
+            array = f" of {target.name}" if _differs(given, pointee) else ""
             yield f"pass memory for {name}, to which C++ writes: a slice of an array{array}, such as x[i:i + 1]"
         if given.size == 8 and given.kind in ("int", "uint"):
             address = f"args={{..., {name!r}: types.voidptr}}"
             yield f"where the integer {name} is an address, Extern's {address}"
     elif is_given_number and target:
-        converted[number] = repr(target[0])
+        converted[number] = repr(target.name)
     elif given.kind == "pointer" and not memory and target:
         yield f"pass a number as {name}: one element of the array, such as x[i]"
     elif given.kind == "pointer" and memory and given.pointee is not None:
         if target and _differs(given.pointee, pointee):
-            yield f"pass an array of {target[0]} as {name}, or declare {given.cxx} in C++"
+            yield f"pass an array of {target.name} as {name}, or declare {given.cxx} in C++"
         elif given.cxx.startswith("const "):
             yield f"declare {given.cxx} in C++, or pass an array that is not read-only as {name}"
 
@@ -150,17 +134,17 @@ def _differs(given: CType, expected: str) -> bool:
         return (given.kind == "void") != (expected == "void")
     if given.kind == "pointer":
         if memory is None:
-            return expected in _NUMBERS
+            return expected in NUMBERS
         if given.cxx.startswith("const ") and not memory["to"].startswith("const "):
             return given.pointee is not None
         return given.pointee is not None and _differs(given.pointee, memory["to"].removeprefix("const "))
     if memory is not None:
         return given.kind != "word"
-    number = _NUMBERS.get(expected)
+    number = NUMBERS.get(expected)
     if number is None or given.kind not in ("int", "uint", "float", "bool", "byte", "word"):
         return False
     if given.kind in ("byte", "bool"):
-        return number[2] != 1 or (given.kind == "bool" and number[1] != "bool")
+        return number.size != 1 or (given.kind == "bool" and number.kind != "bool")
     if given.kind == "word":
-        return number[1:] != ("int", 8)
-    return number[1:] != ("float" if given.kind == "float" else "int", given.size)
+        return (number.kind, number.size) != ("int", 8)
+    return (number.kind, number.size) != ("float" if given.kind == "float" else "int", given.size)

@@ -78,7 +78,7 @@ def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -
         compiled = any(each is not None and each.input.kind in _OF_PYTHON for each in planned)
         yield (
             "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
-            " into the symbol), or return equal code from both objects: equal code is linked once"
+            " into the symbol), or let both have equal code: equal code is linked once"
             + "; for a Python function, autolink.device_function(f, *argtypes)"
             * compiled
         )

@@ -662,7 +662,7 @@ def test_commands_on_what_is_not_a_cache_fail(tmp_path, monkeypatch, capsys, act
     try:
         if folder == "missing" and action != "export out":  # as before the first build
             assert main(["cache", action]) == 0
-            said = {"why": "nothing is cached yet", "info": "(on; the first build creates the folder)\n  0 entries"}
+            said = {"why": "nothing is cached yet", "info": "0 bytes of 1.0 GiB; the first build creates the folder"}
             expected = said.get(action, f"0 entries removed: there is no folder {tmp_path / folder}\n")
             assert expected in capsys.readouterr().out
             return

@@ -302,6 +302,20 @@ kernel[1, 1](np.ones(1, np.float32))
 """
 
 
+TEXT = 'text = autolink.cxx("__device__ float more(float x) { return x + 1; }")'
+PLAIN = """\
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit(cache=True)
+def kernel(x, n):
+    x[n] = 1
+
+
+"""
+
+
 def test_each_build_is_compared_with_the_last_run(files):
     """Whatever edits were tried before, and taken back."""
     (files / "m.py").write_text(PROGRAM)
@@ -322,8 +336,10 @@ def test_each_build_is_compared_with_the_last_run(files):
     rewrite(files / "m.py", ("N = 4", "N = 5"))
     edited = "edited: helpers.py: line 1, m.py: line 8"
     assert run(files) == [f"{name}: value N: 4 -> 5; {edited}"]
-    rewrite(files / "helpers.py", ("v + 1", "v + 2"))
-    assert run(files) == [f"{name}: helpers.py:shift changed: line 9"]
+    rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
+    assert run(files) == [f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added"]
+    rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
+    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3; edited: helpers.py: line 4"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
     assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
@@ -369,9 +385,10 @@ def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     assert run(files) == ["m.py:kernel: inline C++ changed: line 1 (3 builds)"]
 
 
-def test_kernels_without_external_code_are_found_again_in_the_emulator(files):
+@pytest.mark.parametrize("options", ["", "(cache=True)"])
+def test_kernels_without_external_code_are_found_again_in_the_emulator(files, options):
     """Whatever was compiled before them: the first kernel is loaded from the cache in the second run."""
-    plain = "@cuda.jit\ndef plain_kernel(x):\n    x[0] += 1\n\n\n"
+    plain = f"@cuda.jit{options}\ndef plain_kernel(x):\n    x[0] += 1\n\n\n"
     launch = "kernel[1, 1](np.ones(1, np.float32))\n"
     (files / "m.py").write_text(PROGRAM.replace(launch, f"{plain}{launch}plain_{launch}"))
     (files / "helpers.py").write_text(HELPERS)
@@ -402,6 +419,36 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
     lines = "value N: 3 -> 4, inline C++ changed: line 1; edited: m.py: lines 7-8"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
+
+
+def test_a_fault_in_a_moved_folder_is_at_the_file_there(files):
+    """Also of a kernel in numba-cuda's own cache."""
+    text = f"import sys\n{PLAIN}x = np.ones(1, np.float32)\nkernel[1, 1](x, int(sys.argv[1]))\n"
+    (files / "one").mkdir()
+    (files / "one" / "m.py").write_text(text)
+    given = {**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1"}
+    subprocess.run([sys.executable, "m.py", "0"], cwd=files / "one", env=given, check=True)
+    (files / "one").rename(files / "two")
+    done = subprocess.run(
+        [sys.executable, "m.py", "9999"], cwd=files / "two", env=given, capture_output=True, text=True, check=False
+    )
+    assert f"at: {files / 'two' / 'm.py'}:8" in done.stderr
+
+
+def test_details_show_the_changed_lines_of_inline_code_and_files(files):
+    path = files / "m.py"
+    rewrite(path, ("lib.ten(", "text.more(lib.ten("), ("(x[0]))", "(x[0])))"), ("N = 3", f"{TEXT}\nN = 3"))
+    build(path)
+    rewrite(path, ("x + 1", "x + 2"))
+    rewrite(files / "ten.cu", ("10", "11"))
+    build(path)
+    lines = cache.why("m.py:kernel").details.splitlines()
+    for changed in (
+        "-    return x * T(10);",
+        "+    return x * T(11);",
+        "-__device__ float more(float x) { return x + 1; }",
+    ):
+        assert f"    {changed}" in lines
 
 
 def test_what_another_folder_built_is_used_and_is_what_the_next_build_is_compared_with(files):

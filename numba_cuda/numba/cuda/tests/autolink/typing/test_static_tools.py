@@ -120,6 +120,9 @@ EXPLAINED = {
     "cuda.jit(max_registers='64')": ('expected "int | None"', 'parameter "max_registers" of type "int | None"'),
     "cuda.jit(3.5)": ('"Callable[[Function], Function] | Signature"', 'parameter "func_or_sig"'),
     "kernel[1](3, 'x')": ('"LaunchNeedsGridAndBlock" not callable', '"LaunchNeedsGridAndBlock" is not callable'),
+    "kernel[7 / 32, 32](3, 'x')": ('expected type "GridAndBlockOfIntegers', '"tuple[float, Literal[32]]"'),
+    "cuda.jit('void()', 'void()')": ('"_device" of "jit" cannot be', 'parameter "device"'),
+    "cuda.jit(device='yes')": ('"_device" of "jit" cannot be', 'parameter "device"'),
     "kernel[1, 32](3)": ("b: int, a: str", "No overloads"),
     "kernel[1, 32](kernel, 'x')": ('expected "int | DeviceArray', 'parameter of type "Given[int]"'),
     "autolink.bind(kernel, 'void()')(3)": ('expected "GridAndBlockInBrackets"', '"GridAndBlockInBrackets"'),
@@ -215,6 +218,8 @@ cuda.jit(fastmth=True)  # fastmth
 cuda.jit(max_registers="64")  # max_registers
 kernel[1, 32](np.zeros(3, np.float32), "3")  # Given|int
 kernel[1](np.zeros(3, np.float32), 3)  # LaunchNeedsGridAndBlock
+cuda.shared.aray(3, np.float32)  # aray
+cuda.local.array()  # array|shape
 """
 
 

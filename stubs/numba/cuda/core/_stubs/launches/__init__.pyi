@@ -2,9 +2,9 @@
 from typing import Any, Protocol, SupportsIndex, TypeAlias
 
 from numba_cuda_autolink import Kernel
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import Never, TypeVar, Unpack
 
-from numba.cuda.core._stubs.arguments import NoOther
+from numba.cuda.core._stubs.arguments import GridAndBlockOfIntegers, NoOther
 
 K = TypeVar("K", bound=Kernel, default=Kernel)
 
@@ -61,6 +61,10 @@ NoConfiguration: TypeAlias = (
 AnyConfiguration: TypeAlias = (
     tuple[Size, ...] | tuple[Size, Size, StreamLike] | tuple[Size, Size, StreamLike, SupportsIndex] | NoOther
 )
+
+# No configuration is one. It is of the first overload, from which mypy has the type that it expected: the name of the
+# class is in messages.
+GridAndBlock: TypeAlias = GridAndBlockOfIntegers[Never]
 
 # What a configuration of too many numbers, or too few, gives. The name of the class is in messages.
 class LaunchNeedsGridAndBlock: ...
