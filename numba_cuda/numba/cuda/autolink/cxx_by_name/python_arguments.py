@@ -26,6 +26,7 @@ from ..device_functions.definition import DeviceFunction, device_function
 from .calls import Call, Parameter, Records
 from .results import COMPLEX_OF, PLAIN_TYPES
 
+_NOT_COMPILED = "device_function() cannot compile "
 _MOST_ROUNDS = 8  # C++ may call a function with what it returned
 _COMPLEX = re.compile(r"cuda::std::(?:\w+::)?complex<(float|double)>|(float|double)2")
 _POINTER = re.compile(r"(?:const )?(?P<pointee>[\w ]*\w) ?\*")
@@ -175,12 +176,10 @@ class PythonArguments:
         try:
             return Overload(cxx, device_function(function, *argtypes))
         except TypeError as error:
-            why = (
-                str(error)
-                .removeprefix("device_function() cannot compile ")
-                .replace("\n  at: ", "\n  in the function: ")
-            )
-            raise CABIError(f"C++ calls the Python function {why}") from error
+            why = str(error).replace("\n  at: ", "\n  in the function: ")
+            if why.startswith(_NOT_COMPILED):
+                raise CABIError(f"C++ calls the Python function {why.removeprefix(_NOT_COMPILED)}") from error
+            raise CABIError(f"C++ {why.removeprefix('device_function() ')}") from error
 
     def _read_type(self, name: str, text: str) -> types.Type:
         """Return the Numba type of what C++ calls *text*."""

@@ -248,11 +248,16 @@ def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes
 def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) -> list[_Build]:
     earlier: dict[Subject, list[StoredEntry]] = {}
     by_digest = {each.digest: each for each in (*known, *entries)}
+    of_code = defaultdict[tuple[str, str], list[StoredEntry]](list)
+    for entry in known:
+        of_code[entry.kind, _own_code(entry)].append(entry)
     found: list[_Build] = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
-        new = _moved_from(entry, known) or _first_of(entry, of_name)
+        is_first = before is None and entry.kind in ("link", "kernel")
+        moved = _moved_from(entry, of_code[entry.kind, _own_code(entry)]) if is_first else ""
+        new = moved or _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = " of this text"
         found.append(_Build(entry, before, new))
@@ -317,15 +322,15 @@ def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     return ""
 
 
-def _moved_from(entry: StoredEntry, known: Iterable[StoredEntry]) -> str:
-    """Return the folder that a kernel was moved from, if one of the same code was built in a file that is gone:
+def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
+    """Return the folder that a kernel was moved from, if one *of* the same *code* was built in a file that is gone:
     ``, moved from FOLDER``."""
-    path, code = fact(entry, "path"), _own_code(entry)
-    for each in known:
-        if code and each.kind == entry.kind and each.written < entry.written and _own_code(each) == code:
-            folder, name = os.path.split(fact(each, "path"))
-            if name == os.path.basename(path) and fact(each, "path") != path and not os.path.exists(fact(each, "path")):
-                return f", moved from {folder}"
+    path = fact(entry, "path")
+    others = dict.fromkeys(fact(each, "path") for each in of_code if each.written < entry.written)
+    for other in others:
+        folder, name = os.path.split(other)
+        if path and name == os.path.basename(path) and other != path and not os.path.exists(other):
+            return f", moved from {folder}"
     return ""
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..function_code.object_names import file_of_item
 from . import formatting
@@ -36,8 +36,23 @@ def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Itera
                 sides = [_described(each) or "" for each in (old, new)]
             if sides[0] != sides[1]:
                 alike[named(new), sides[0], sides[1]].append(known)
+    for (before, now), groups in _by_sides(alike).items():
+        if len(groups) > _FEW and "" not in groups:
+            calls = [call for some in groups.values() for call in some]
+            what = f"{len(calls)} calls of {formatting.listed(list(groups))} at {formatting.places(calls)}"
+            yield Change(arch, what, before, now)
+        else:
+            yield from (Change(arch, _calls_at(name, calls), before, now) for name, calls in groups.items())
+
+
+def _by_sides(
+    alike: Mapping[tuple[str, str | None, str | None], list[CallReport]],
+) -> dict[tuple[str | None, str | None], dict[str, list[CallReport]]]:
+    """Return calls *alike* by what they became, and by what is called."""
+    found: dict[tuple[str | None, str | None], dict[str, list[CallReport]]] = {}
     for (name, before, now), calls in alike.items():
-        yield Change(arch, _calls_at(name, calls), before, now)
+        found.setdefault((before, now), {})[name] = calls
+    return found
 
 
 def changes_of_inlining(
@@ -80,7 +95,8 @@ def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
 
 
 def _how(call: CallReport) -> str:
-    called = f"{formatting.listed(call.called)} called" if call.called else "called"
+    others = [name for name in call.called if name.partition("(")[0] != call.name]
+    called = f"{formatting.listed(others)} called" if others else "called"
     return {True: "inlined", False: called, None: ""}[call.inlined]
 
 

@@ -14,6 +14,7 @@ from .change import Change, differing
 from .paired_calls import Pair, is_same_object, named
 from .records import FOR_ARCHITECTURES, CodeReport
 
+_TEXT = "a source without a file"
 _MOST = 8  # functions that are listed
 
 
@@ -42,11 +43,12 @@ def _by_name(functions: Iterable[PythonFunction]) -> dict[str, list[PythonFuncti
 
 
 def _of_function(arch: str, before: PythonFunction, now: PythonFunction) -> Iterator[Change]:
+    values = dict(before.values), dict(now.values)
+    names = list(dict.fromkeys((*values[0], *values[1])))
     if (before.digest, before.parameters) != (now.digest, now.parameters):
         yield Change(arch, f"{_shown(now)} was edited")
-        return
-    values = dict(before.values), dict(now.values)
-    for name in dict.fromkeys((*values[0], *values[1])):
+        names = [name for name in names if name in values[0] and name in values[1]]
+    for name in names:
         old, new = (each.get(name) for each in values)
         what = f"{name.partition(' ')[2]} in {_shown(now)}"
         if old is not None and new is not None and old != new and old.startswith("<"):  # digests of long values
@@ -63,28 +65,75 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
     """Yield which functions of what calls return were edited, which come in *pairs*, each once with the calls that it
     changes. *same_code*: whether architecture and options are the same; *with_python*: whether `edits_in_python` says
     what there is to say of functions in Python."""
-    calls = defaultdict[tuple[str, str | None], dict[str, None]](dict)  # by function and file, the calls
+    # By function, the file of its library and the files that were edited: the calls.
+    calls = defaultdict[tuple[str, str | None, tuple[str, ...]], dict[str, None]](dict)
     for old, new in pairs:
         if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
             continue
         file = file_of_item(new.object)
         for one, other in zip(old.returned, new.returned, strict=True):
             if not (with_python and one.is_python and other.is_python):
+                files = tuple(edited_files(one, other))
                 for name in _edited(one, other, file, same_code and one.options == other.options):
-                    calls[name, file][named(new)] = None
+                    calls[name, file, files][named(new)] = None
     together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
-    for (name, file), some in calls.items():
+    for (name, file, files), some in calls.items():
         place, by = f" in {file}" if file else "", formatting.listed([*some])
-        if name == file:
+        if files and files != (file,):
+            what = by if name in ("", file) else name if _is_call_of(name, some) else f"{name}, {_used(name)} by {by},"
+            yield Change(arch, _changed(what, len(some) if what is by else 1, formatting.listed(files)))
+        elif name == file:
             yield Change(arch, f"{name} was edited")
         elif not name:
             yield Change(arch, f"code of {by}{place} was edited")
-        elif [name.partition("(")[0]] == [call.partition("(")[0] for call in some]:
+        elif _is_call_of(name, some):
             together[place].append(name)
         else:
-            yield Change(arch, f"{name}{place}, called by {by}, was edited")
+            yield Change(arch, f"{name}{place}, {_used(name)} by {by}, was edited")
     for place, names in together.items():
         yield Change(arch, f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited")
+
+
+def _is_call_of(name: str, calls: Iterable[str]) -> bool:
+    """Whether *calls* are one, of the function that has this *name*."""
+    return [name.partition("(")[0]] == [call.partition("(")[0] for call in calls]
+
+
+def _changed(what: str, number: int, files: str) -> str:
+    return f"{what} {'was' if number == 1 else 'were'} changed by an edit of {files}"
+
+
+def _used(name: str) -> str:
+    return "called" if "(" in name else "used"
+
+
+def edited_files(before: CodeReport, now: CodeReport) -> list[str]:
+    """Return the names of the files that differ, of those that both sources read."""
+    sides = [
+        {name: [d for other, d in each.files if other == name] for name, _ in each.files} for each in (before, now)
+    ]
+    return [name for name, digests in sides[1].items() if sides[0].get(name, digests) != digests]
+
+
+def edits_of_files(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
+    """Yield which sources of calls, which come in *pairs*, were edited, where no function of them is known to be: those
+    of calls that are inlined in one report alone, or else all."""
+    found = defaultdict[str, list[str]](list)  # by what was edited, the calls that are inlined in one report alone
+    for old, new in pairs:
+        if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
+            continue
+        for one, other in zip(old.returned, new.returned, strict=True):
+            if one.source is not None and other.source is not None and one.source != other.source:
+                files = formatting.listed(edited_files(one, other)) or ("" if other.is_python else _TEXT)
+                found[files] += [named(new)] * (old.inlined != new.inlined)
+    found.pop("", None)
+    changed = {files: some for files, some in found.items() if some}
+    for files, some in changed.items():
+        calls = list(dict.fromkeys(some))
+        by = formatting.listed(calls)
+        yield Change(arch, _changed(by, len(calls), files) if files != _TEXT else f"code of {by} was edited")
+    for files in found if not changed else ():
+        yield Change(arch, f"{files} was edited")
 
 
 def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from numba.cuda.cudadrv import nvrtc
-from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_texts
+from numba.cuda.cudadrv.external_code.compile.programs import compiled, header_files
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.cubin import functions_of, launch_bounds, resources
 from numba.cuda.cudadrv.external_code.formats.elf import FormatError
@@ -39,6 +40,7 @@ from .records import FOR_ARCHITECTURES, BuildReport, CallReport, CodeReport, Lin
 from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
+_Headers: TypeAlias = Sequence[tuple[str, str]]  # paths and texts
 _Key: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]  # of code: its kind, digest and options
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
@@ -233,11 +235,11 @@ def _linked_code(
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
 
 
-def _own_headers(source: LinkInput | None, target: Target) -> list[str] | None:
-    """Return the texts of the headers of a source besides CUDA's; ``None`` for what is not CUDA C++."""
+def _own_headers(source: LinkInput | None, target: Target) -> list[tuple[str, str]] | None:
+    """Return the paths and texts of the headers of a source besides CUDA's; ``None`` for what is not CUDA C++."""
     if source is None or source.kind is not kinds.CUDA:
         return None
-    return [*header_texts(source, target, with_toolkit=False)][1:]
+    return [*header_files(source, target, with_toolkit=False)]
 
 
 def _is_python(source: LinkInput | None) -> bool:
@@ -262,37 +264,38 @@ class _Called:
         return tuple(name for name in names if name in self.names and name.encode() in words)
 
     def comparable_of(
-        self, item: LinkedInput, headers: Sequence[str] | None, names: Collection[str]
+        self, item: LinkedInput, headers: _Headers | None, names: Collection[str]
     ) -> tuple[tuple[str, str], ...]:
         """Return the functions that those with these *names* lead to, with digests that can be compared between
         architectures; and `FOR_ARCHITECTURES` for the whole source of *item* if that depends on the architecture."""
         source, functions = self.known.get(_key(item)), self.comparable.functions_of(names)
         if not functions or source is None or headers is None:  # not C++
             return functions
-        if not any(map(_BY_ARCH.search, (source.text, *headers))):
+        if not any(map(_BY_ARCH.search, (source.text, *(text for _, text in headers)))):
             return functions
         return ((FOR_ARCHITECTURES, (self.source_of(item, headers) or "")[:_SHORT]), *functions)
 
-    def source_of(self, item: LinkedInput, headers: Sequence[str] | None) -> str | None:
+    def source_of(self, item: LinkedInput, headers: _Headers | None) -> str | None:
         """Return one digest for the source of *item* and its *headers*, without the digits in names of functions that
         calls by name write, which depend on options, or for the Python function of *item*; ``None`` if that is not
         known."""
         source = self.known.get(_key(item))
         if source is None or headers is None:
             return source.made_of or None if source is not None else None
-        return sha256(repr((_HASH.sub("", source.text), *headers)).encode())
+        return sha256(repr((_HASH.sub("", source.text), *(text for _, text in headers))).encode())
 
 
 def _code(
     item: LinkedInput,
     symbols: Symbols | None,
     called: _Called,
-    headers: Sequence[str] | None,
+    headers: _Headers | None,
     unit: LinkedInput | None = None,
 ) -> CodeReport:
     """Return the record of *item*, which may be a part of a translation *unit* that defines *symbols* and reads
     *headers*."""
     what = item.kind, item.name, item.size, item.sha256, item.origins
+    files = tuple((os.path.basename(path), sha256(text.encode())[:_SHORT]) for path, text in headers or ())
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
     if unit is not None:
         own = called.named_in(item, defines or ())
@@ -301,16 +304,15 @@ def _code(
         functions = called.comparable_of(item, headers, own)
         options = item.options
         return CodeReport(
-            *what, unit.compiled, own or None, None, content, source, functions, unit.name, options=options
+            *what, unit.compiled, own or None, None, content, source, functions, unit.name, options=options, files=files
         )
     names = called.names & set(defines or ())
     content = called.functions.content_of(names)
     functions = called.comparable_of(item, headers, () if item.parts else names)
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
-    return CodeReport(
-        *what, item.compiled, defines, undefined, content, source, functions, parts=parts, options=item.options
-    )
+    report = CodeReport(*what, item.compiled, defines, undefined, content, source, functions, options=item.options)
+    return replace(report, parts=parts, files=files)
 
 
 @functools.cache
@@ -360,8 +362,8 @@ class CalledFunctions:
 
 @dataclass(frozen=True)
 class OwnFunctions:
-    """By name of each called function, the functions that it reaches, itself included; and the digests of these, each
-    without those that it names. Functions of *python* are none of these."""
+    """By name of each called function, the functions and variables that it reaches, itself included; and the digests of
+    these, each without those that it names. Functions of *python* are none of these."""
 
     reached: Mapping[str, frozenset[str]]
     digests: Mapping[str, str]
@@ -376,7 +378,7 @@ class OwnFunctions:
             each
             for some in reached.values()
             for each in some
-            if _is_function(each, bodies) and not each.startswith(in_python)
+            if (_is_function(each, bodies) or _is_written(each)) and not each.startswith(in_python)
         }
         return cls(reached, {name: _own_digest(name, bodies) for name in own})
 
@@ -408,19 +410,25 @@ def _is_function(name: str, bodies: Mapping[str, str]) -> bool:
     return ".func" in bodies[name].partition("{")[0]
 
 
+def _is_written(variable: str) -> bool:
+    """Whether a variable is one that users write, and not one of compilers or calls by name."""
+    return variable[0] not in "$_." or (variable.startswith("_Z") and not variable.startswith("_ZN3nca"))
+
+
 def _shown_name(name: str) -> str:
     """Return a function's name as it reads; an empty text for what calls by name write."""
     return "" if _WRITTEN.search(name) else formatting.symbol(name)
 
 
 def _own_digest(name: str, bodies: Mapping[str, str], around: tuple[str, ...] = ()) -> str:
-    """Return the digest of a function without those that it names, and with the content of variables."""
+    """Return the digest of a function or variable without those that it names, and with the content of what compilers
+    write."""
 
     def replaced(match: re.Match[str]) -> str:
         word = match[0]
         if word.startswith(name):
             return "itself" + word[len(name) :]
-        if word not in bodies or _is_function(word, bodies) or word in around:
+        if word not in bodies or _is_function(word, bodies) or _is_written(word) or word in around:
             return _shown_name(word)
         return _own_digest(word, bodies, (*around, name))
 

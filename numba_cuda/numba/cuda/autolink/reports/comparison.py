@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from . import formatting
 from .call_changes import changes_of_calls, changes_of_inlining, changes_of_options
 from .change import Change, differing
-from .code_edits import edits_in_calls, edits_in_python
+from .code_edits import edits_in_calls, edits_in_python, edits_of_files
 from .paired_calls import pair_calls
 from .records import BuildReport, KernelReport, ResultReport
 
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 # Options of the linker that follow from the architecture, the kernel's code and its options.
 _KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
+_CUDAS = "__cuda_"  # of a function that is a part of CUDA's arithmetic
 _DEFAULT = "default"  # an option that is not recorded
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
@@ -98,6 +99,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
     edits += edits_in_calls(arch, pairs, same_code, with_python and (is_whole or bool(edits)))
+    if not edits and same_code and not compiled_with and not _has_same_instructions(before.result, now.result):
+        edits = [*edits_of_files(arch, pairs)]
     yield from edits
     yield from compiled_with
     yield from changes_of_calls(arch, pairs, same_link)
@@ -126,7 +129,7 @@ def _of_machine_code(arch: str, before: BuildReport, now: BuildReport) -> Iterat
     functions = {each.name: each for each in before.result.functions}
     shown = _short({each.name: None for each in now.result.functions})
     for each in now.result.functions:
-        old = functions.get(each.name, each)
+        old = each if each.name.startswith(_CUDAS) else functions.get(each.name, each)
         if old.size == each.size and "" not in (old.sha256, each.sha256) and old.sha256 != each.sha256:
             yield Change(arch, f"function {shown[each.name]} has other instructions")
     has_lines = all(("lineinfo", "True") in build.options for build in (before, now))
@@ -148,7 +151,8 @@ def _of_occupancy(arch: str, before: ResultReport, now: ResultReport) -> Iterato
 
 def _of_functions(arch: str, before: ResultReport, now: ResultReport) -> Iterator[Change]:
     """Yield how the functions of the results differ in size; of many that only one has, how many there are."""
-    sizes = [{each.name: each.size for each in result.functions} for result in (before, now)]
+    own = [[each for each in result.functions if not each.name.startswith(_CUDAS)] for result in (before, now)]
+    sizes = [{each.name: each.size for each in some} for some in own]
     moved = _moved(*sizes)
     kernels = [result.functions[0].name for result in (before, now) if result.functions]
     if len(kernels) == 2 and kernels[0] not in sizes[1] and kernels[1] not in (*sizes[0], *moved.values()):

@@ -31,6 +31,7 @@ _OTHER_CLASS = re.compile(r"\bnca_functor_[0-9a-f]+\b")
 _BY_CONTENT = re.compile(r"\b(?:cxx_)?([A-Za-z_]\w*?)_[0-9a-f]{16}(?:_functor|_\d+)?\b")
 # Options, and values. Each library of `cxx` has the last option.
 _ELSEWHERE, _NOT_SET = ("include_paths", "device_as_default_execution_space"), ("False", "None")
+_OF_LAMBDA = 30  # characters
 OF_KERNELS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # recorded whether they are set or not
 _TOO_MUCH = {  # by what limits blocks to none
     "registers": "too many registers",
@@ -109,6 +110,14 @@ def occupancy_range(found: Sequence[OccupancyReport]) -> str:
     return " to ".join(dict.fromkeys(f"{share:.0%}" for share in (*shares[:1], *shares[-1:])))
 
 
+def occupancy_summary(found: Sequence[OccupancyReport]) -> str:
+    """Return the shares as `occupancy_range` has them, with the sizes that cannot be launched; empty where nothing is
+    known."""
+    none = [str(each.threads) for each in found if not each.blocks]
+    left = f"{listed(none)} threads cannot launch" if none else ""
+    return ", ".join(each for each in (occupancy_range(found), left) if each)
+
+
 def options(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the options of a source that are set, as ``use_fast_math=True, std=c++20``; without what is said
     elsewhere, and what libraries of C++ have without being asked."""
@@ -184,7 +193,7 @@ def is_of_library(code: CodeReport) -> bool:
 
 
 def _of_library(code: CodeReport, files: Mapping[str, str | None]) -> str:
-    functions = list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts))
+    functions = list(dict.fromkeys(_without_arguments(part.name) for part in code.parts))
     if not functions:
         return code.name
     paths = {files.get(site) for site in code.brought_by}
@@ -192,6 +201,11 @@ def _of_library(code: CodeReport, files: Mapping[str, str | None]) -> str:
     if path is None:
         return f"{CODE_OF}{listed(functions, 3)}"
     return f"{path}, {functions[0] if len(functions) == 1 else number_of(len(functions), 'function')}"
+
+
+def _without_arguments(name: str) -> str:
+    """Return the name of a function, or the beginning of a lambda."""
+    return f"{name[:_OF_LAMBDA]}…" if name.startswith("[") else name.partition("(")[0]
 
 
 def file(path: str | None) -> str:

@@ -36,12 +36,14 @@ class CodeReport:
         The digest of a source's text and of the headers that it reads besides CUDA's, or of the Python function that
         C++ calls; ``None`` of other code, and where the headers were edited since the build.
     functions:
-        The functions that its called functions lead to, with these, as pairs of a name and a digest, which can be
-        compared between architectures; empty where they cannot be read, of a translation unit with ``parts``, and of
-        functions in Python.
+        The functions and variables that its called functions lead to, with these, as pairs of a name and a digest,
+        which can be compared between architectures; empty where they cannot be read, of a translation unit with
+        ``parts``, and of functions in Python.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
+    files:
+        The files that a source reads besides CUDA's, that of its library included, as pairs of a name and a digest.
     options:
         The compile options of a source, as pairs of a name and a text: ``("use_fast_math", "True")``, ``("-DTILE",
         "16")``.
@@ -61,6 +63,7 @@ class CodeReport:
     unit: str | None = None
     parts: tuple[CodeReport, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def own(self) -> bool:

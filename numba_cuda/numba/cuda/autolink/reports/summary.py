@@ -85,7 +85,7 @@ def _needs(build: BuildReport) -> str:
         "{} shared": formatting.size(result.shared) if result.shared else None,
         "stack {}": formatting.stack(result),
         "{}": None if spills is None else f"{formatting.size(spills)} spilled" if spills else "no spills",
-        "occupancy {}": formatting.occupancy_range(result.occupancy) or None,
+        "occupancy {}": formatting.occupancy_summary(result.occupancy) or None,
         "inlined {}": formatting.inlined(build.calls),
     }
     needs = [text.format(value) for text, value in found.items() if value is not None]
@@ -96,7 +96,7 @@ def boxes(build: BuildReport) -> list[tuple[str, str]]:
     """Return what the page shows first of a build: pairs of a label and a value."""
     link, result = build.link, build.result
     found = [(result.kind, formatting.size(result.size)), *resources(result)]
-    found.append(("occupancy", formatting.occupancy_range(result.occupancy)))
+    found.append(("occupancy", formatting.occupancy_summary(result.occupancy)))
     found.append(("inlined", formatting.inlined(build.calls) or ""))
     return [pair for pair in (*found, ("link", formatting.origin(link.origin, link.seconds))) if pair[1]]
 

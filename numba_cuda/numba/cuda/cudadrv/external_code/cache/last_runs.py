@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .disk import RUNS, DiskEntries, write_file
 
 RUN = os.urandom(8).hex()  # of this process, and of its forks
-_MOST_USED = 16
+_MOST_USED = 64
 _LONGEST = 1 << 16  # bytes
 
 

@@ -129,6 +129,7 @@ class CacheStore:
         self.remote = self._remote()
         self.statistics = Statistics()
         self._runs = LastRuns(self.disk)
+        self._used: dict[bytes, StoredEntry] = {}
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
 
@@ -267,7 +268,7 @@ class CacheStore:
         one cannot be."""
         with _lock:
             self._memory.clear()
-        self._runs = LastRuns(self.disk)
+        self._runs, self._used = LastRuns(self.disk), {}
         return self.disk.clear()
 
     def after_fork(self) -> None:
@@ -362,10 +363,16 @@ class CacheStore:
         another folder, or if it used nothing, of what this one used, the one that differs least."""
         entry = described(key)
         for digests in self._runs.earlier(key.subject):
-            found = (self.disk.entry(each) for each in digests if each != key.digest)
+            found = (self._used_entry(each) for each in digests if each != key.digest)
             if of_call := [each for each in found if each is not None and call_of(each) == call_of(entry)]:
                 return nearest(entry, of_call)
         return None
+
+    def _used_entry(self, digest: bytes) -> StoredEntry | None:
+        """Return the entry of what a run used: each kernel of a factory is compared with all of them."""
+        if digest not in self._used and (entry := self.disk.entry(digest)) is not None:
+            self._used[digest] = entry
+        return self._used.get(digest)
 
     def _base_digest(self, key: CacheKey) -> bytes:
         """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""

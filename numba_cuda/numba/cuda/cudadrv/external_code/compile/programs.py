@@ -104,7 +104,7 @@ def header_texts(link_input: LinkInput, target: Target, *, with_toolkit: bool = 
     """Yield the texts of a source and of the headers that it reads, as far as these are known; *with* those of CUDA's
     *toolkit*, or without."""
     yield link_input.text
-    yield from (text for _, text in _header_files(link_input, target, with_toolkit))
+    yield from (text for _, text in header_files(link_input, target, with_toolkit=with_toolkit))
 
 
 def included_files(link_input: LinkInput, target: Target, *, with_toolkit: bool = True) -> Iterator[tuple[str, str]]:
@@ -113,7 +113,7 @@ def included_files(link_input: LinkInput, target: Target, *, with_toolkit: bool 
     options = dataclasses.replace(link_input.options, prologue="")
     source = dataclasses.replace(link_input, code=directives, options=options)
     # LTO-IR is not assembled, which headers may not let happen.
-    yield from _header_files(source, dataclasses.replace(target, lto=True), with_toolkit)
+    yield from header_files(source, dataclasses.replace(target, lto=True), with_toolkit=with_toolkit)
 
 
 def texts_and_headers(link_input: LinkInput, target: Target) -> Iterator[str]:
@@ -122,7 +122,9 @@ def texts_and_headers(link_input: LinkInput, target: Target) -> Iterator[str]:
     yield from (text for _, text in included_files(link_input, target))
 
 
-def _header_files(link_input: LinkInput, target: Target, with_toolkit: bool) -> Iterator[tuple[str, str]]:
+def header_files(link_input: LinkInput, target: Target, *, with_toolkit: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield the paths and texts of the headers that a source reads, as far as these are known; *with* those of CUDA's
+    *toolkit*, or without."""
     for header in _headers_of(link_input, target):
         if not with_toolkit and header.path.startswith(toolkit_include_paths()):
             continue

@@ -286,7 +286,8 @@ def test_calls_that_differ_alike_are_one_change(front_end, tmp_path):
         front_end, tmp_path / "turns.py", calls, PERIODIC.replace("float f2", "__noinline__ float f2")
     )
     of_f2 = "2 calls of f2(float32) at turns.py:2 and 4"
-    assert of_calls(before, apart) == [(of_f2, "inlined", "f2(float) called")]
+    edited = ("code of f2(float32) was edited", None, None)
+    assert of_calls(before, apart) == [edited, (of_f2, "inlined", "called")]
     edited = called_in_turn(front_end, tmp_path / "turns.py", calls, PERIODIC.replace("+ 1", "+ 2"))
     assert [each.what for each in changes(before, edited) if each.is_edit] == ["f2(float) was edited"]
     replaced = called_in_turn(front_end, tmp_path / "turns.py", [each.replace("f2", "f1") for each in calls])
@@ -468,3 +469,69 @@ def test_an_edit_of_a_function_that_is_inlined_before_types_are_known_is_seen(fr
         return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
 
     assert of_code(report(3), report(4)) == ["inner (<inlined>:1) was edited"]
+
+
+EDITED = """
+#include "util.cuh"
+__constant__ float table[3] = {1, 2, 3};
+__device__ float f(float x) { return deep(x) + 1.0f; }
+__device__ float h(float x) { return x + table[1]; }
+__device__ __noinline__ float slow(float x) { float s = 0; for (int i = 1; i < 99; ++i) s += 1.0f / (x + i); return s; }
+"""
+UTIL = "__device__ inline float deep(float x) { return x * 2.0f; }\n"
+FUNCTION = """
+factor = 3
+@cuda.jit(device=True)
+def grow(x, k=2.0):
+    return x * factor + k
+@cuda.jit
+def kernel(x):
+    x[0] = grow(library.f(x[0])) + library.h(x[1]) + library.slow(x[2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("x * 2.0f", "x - 2.0f", ["deep(float), called by f(float32), was changed by an edit of util.cuh"]),
+        ("{1, 2, 3}", "{1, 5, 3}", ["table in edited.cu, used by h(float32), was edited"]),
+        ("__noinline__ ", "", ["slow(float32) was changed by an edit of edited.cu"]),
+        ("k=2.0", "k=5.0", ["k in grow (edited.py:3): 2.0 → 5.0"]),
+        (
+            "factor = 3\n@cuda.jit(device=True)\ndef grow(x, k=2.0):\n    return x * factor + k",
+            "factor = 4\n@cuda.jit(device=True)\ndef grow(x, k=2.0):\n    return x * factor - k",
+            ["grow (edited.py:3) was edited", "factor in grow (edited.py:3): 3 → 4"],
+        ),
+    ],
+)
+def test_each_effect_has_its_cause_with_its_file(front_end, tmp_path, old, new, expected):
+    def report(old, new):
+        texts = {"edited.cu": EDITED, "util.cuh": UTIL, "edited.py": FUNCTION}
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text.replace(old, new))
+        linecache.checkcache()
+        path = tmp_path / "edited.py"
+        names = {"library": autolink.cxx(tmp_path / "edited.cu"), "cuda": front_end.cuda, "__name__": "edited"}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+    found = [each for each in changes(report(old, old), report(old, new)) if each.is_edit or " in grow" in each.what]
+    assert [str(each).removeprefix("sm_90: ") for each in found] == expected
+
+
+def test_calls_of_many_functions_that_differ_alike_are_one_change(front_end):
+    functions = range(6)
+
+    def report(attribute):
+        text = "".join(f"__device__ {attribute} float f{n}(float x) {{ return x / (x + {n}); }}\n" for n in functions)
+        body = "".join(f"    x[{n}] = library.f{n}(x[{n}])\n" for n in functions)
+        names = {"library": autolink.cxx(text), "__name__": "kernels"}
+        linecache.cache["<alike>"] = 1, None, ["def kernel(x):\n", *body.splitlines(keepends=True)], "<alike>"
+        exec(compile(f"def kernel(x):\n{body}", "<alike>", "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    lines = report("").changes_since(report("__noinline__")).splitlines()
+    named = "f0(float32), f1(float32), f2(float32) and 3 more"
+    assert f"sm_90: 6 calls of {named} at <alike>:2, 3, 4 and 3 more: called → inlined" in lines
+    assert f"sm_90: code of {named} was edited" in lines
+    assert not [line for line in lines if "__cuda" in line]

@@ -503,7 +503,7 @@ def test_an_edit_is_found_in_a_report_for_another_architecture(tmp_path, cc, as_
     place = " in elsewhere.cu" if as_file else ""
     assert edits() == []
     assert edits("* 2", "* 3") == [f"f0(float){place} was edited"]
-    assert edits("{3, 4}", "{3, 5}") == [f"f2(float){place} was edited"]
+    assert edits("{3, 4}", "{3, 5}") == [f"table{place}, used by f2(float32), was edited"]
     assert edits("y = 7", "y = 8") == [f"code of f1(float32){place} was edited"]  # which the caller passes
     assert edits("x - 1", "x - 2") == [f"helper(float){place}, called by f0(float32) and f1(float32), was edited"]
 
@@ -518,7 +518,7 @@ def test_a_call_that_is_inlined_in_one_report_alone_has_no_digests(tmp_path):
         return build(namespace["kernel"], "void(float32[::1])").report
 
     lines = reported("__noinline__").changes_since(reported("")).splitlines()
-    assert "sm_90: call f(float32) at <string>:2: inlined → f(float) called" in lines
+    assert "sm_90: call f(float32) at <string>:2: inlined → called" in lines
 
 
 @pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"lto": False}])

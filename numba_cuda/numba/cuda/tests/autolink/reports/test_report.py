@@ -28,6 +28,7 @@ from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.formatting import titles
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.autolink.reports.report import Report
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
@@ -927,3 +928,21 @@ def test_what_was_launched_in_the_emulator_has_the_options_of_its_decorator():
 
 def _add_one(x):
     x[0] += 1
+
+
+def test_lambdas_name_the_code_that_they_share(front_end):
+    library = autolink.cxx("")
+    names = {f"lambda{n}": library.expr(f"[](auto x) {{ return x * {n}.0f; }}") for n in (2, 3)}
+    exec("def kernel(x):\n    x[0] = lambda2(x[0]) + lambda3(x[1])", names)
+    report = autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+    assert "code of [](auto x) { return x * 2.0f; … and [](auto x) { return x * 3.0f; …" in " ".join(
+        str(report).split()
+    )
+
+
+def test_a_kernel_that_is_passed_to_cxx_is_refused_in_one_sentence():
+    library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x); }")
+    names = {"apply": library.apply, "cuda": cuda}
+    exec("@cuda.jit\ndef grow(x): x[0] = 1\n@cuda.jit\ndef kernel(x):\n    x[0] = apply(grow, x[0])", names)
+    with pytest.raises(TypingError, match=r"^C\+\+ takes a device function, got the kernel 'grow'\n"):
+        autolink.report(names["kernel"], "void(float32[::1])", cc=CC)

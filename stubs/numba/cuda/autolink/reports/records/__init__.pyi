@@ -75,6 +75,7 @@ class CodeReport:
     @property
     def parts(self) -> tuple[CodeReport, ...]: ...
     options: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     @property
     def own(self) -> bool: ...
     @property
