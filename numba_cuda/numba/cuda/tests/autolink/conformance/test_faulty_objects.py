@@ -147,7 +147,7 @@ FAULTS = {
         dict(body='extern "C" __device__ double f(double x) { return x; }'),
         r"'f' is called with other types than it has",
         "__numba_cuda_link__ is defined at",
-        "give the function the types of the call",
+        "write the type that it returns: Extern",
     ),
     "a result without a type": (
         dict(body=SAME, call=lambda self, x: autolink.Extern("f")),
