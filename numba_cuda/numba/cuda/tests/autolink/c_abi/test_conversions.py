@@ -189,6 +189,7 @@ class TestPointers:
         assert lines[0].endswith("'takes' is called with other types than it has")
         assert re.search(r"got: void takes\((unsigned )?long long\) for the call with \(", lines[2])
         assert lines[3].endswith(f"expected: void takes({cxx}), as it is defined")
+        assert lines.pop(4).startswith("  in C++: ")
         assert lines[4] == f"  n: got {'unsigned ' if given == types.uint64 else ''}long long, expected {cxx}"
         assert lines[5].startswith("  linking kernel ")
         assert "where the integer n is an address, Extern's args={..., 'n': types.voidptr}" in "".join(lines[6:])
