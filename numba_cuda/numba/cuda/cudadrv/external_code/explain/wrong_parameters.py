@@ -34,7 +34,7 @@ def what_to_do(wrong: Sequence[WrongFunction]) -> tuple[list[str], str]:
             )
         differing, remedies = _compare(each)
         if remedies:
-            return differing, ";\n    ".join(dict.fromkeys(remedies))
+            return differing, "; ".join(dict.fromkeys(remedies))
     return [], _GENERAL
 
 

@@ -147,13 +147,13 @@ FAULTS = {
         dict(body='extern "C" __device__ double f(double x) { return x; }'),
         r"'f' is called with other types than it has",
         "__numba_cuda_link__ is defined at",
-        "write the type that it returns: Extern",
+        "write the type that it returns: Extern('f', returns='float64'); convert what is passed: ",
     ),
     "a result without a type": (
         dict(body=SAME, call=lambda self, x: autolink.Extern("f")),
         r"'f' is called with other types than it has",
         "__numba_cuda_link__ is defined at",
-        "write the type that it returns: Extern('f', returns=...)",
+        "write the type that it returns: Extern('f', returns='float32')",
     ),
     "an equivalent with other parameters": (
         dict(python=lambda self, x, y: x),

@@ -77,7 +77,7 @@ def test_an_array_where_cxx_takes_a_number():
 def test_each_argument_has_its_remedy():
     text = refused("float f(double* x, int n) { return x[n - 1]; }", "x, x.size")
     assert "x: got float*, expected double*\n  n: got long long, expected int\n" in text
-    assert "pass an array of float64 as x, or declare float* in C++;\n    convert what is passed: " in text
+    assert "pass an array of float64 as x, or declare float* in C++; convert what is passed: " in text
 
 
 def test_a_function_without_a_result():
@@ -130,7 +130,7 @@ def test_where_a_function_of_other_types_is_defined_is_shown():
     with pytest.raises(autolink.LinkError) as caught:
         build_given(autolink.CUDASource('extern "C" __device__ double scale(double x) { return 2 * x; }'))
     assert re.search(r"\n  in C\+\+: .*test_wrong_parameters\.py:\d+\n", str(caught.value))
-    assert "Extern('scale', returns='float64');\n    convert what is passed: " in str(caught.value)
+    assert "Extern('scale', returns='float64'); convert what is passed: " in str(caught.value)
 
 
 def test_an_architecture_is_an_option_of_another_name():
