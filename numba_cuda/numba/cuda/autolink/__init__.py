@@ -54,7 +54,7 @@ _NAMES = {
     "autolink.cxx_by_name.classes": ("CxxType",),
     "autolink.cxx_by_name.functions": ("CxxFunction",),
     "autolink.cxx_by_name.library": ("CxxLibrary", "cxx"),
-    "autolink.cxx_by_name.refusals": ("CxxError",),
+    "autolink.cxx_by_name.cxx_errors": ("CxxError",),
     "autolink.linkables.compiled_source": ("compiled",),
     "autolink.c_abi.c_types": ("CABIError", "cxx_type"),
     "autolink.c_abi.conversions": ("by_reference", "by_value", "exact", "mdspan", "span", "state"),

@@ -11,8 +11,8 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..c_abi.c_types import CABIError
 from .calls import Call
+from .cxx_errors import CxxError
 from .python_arguments import is_python_function
-from .refusals import CxxError
 from .resolving import Resolver
 
 _MOST_ARGUMENTS = 4  # so that at most six calls are tried

@@ -23,11 +23,11 @@ from ..frontend_api.front_end import Vocabulary
 from ..frontend_api.typing_rounds import Use, register_rewrite
 from ..protocol.call_sites import constant_of, find_read_only
 from .calls import Call, CallPattern
+from .cxx_errors import CxxError
 from .functions import CxxFunction, drop_number
 from .library_source import LibrarySource
 from .places import PlacedCall
 from .records import ask_names
-from .refusals import CxxError
 from .results import WrittenArgumentError
 
 _DEVICE_FUNCTION = "__numba_cuda_autolink_{}__"

@@ -18,8 +18,9 @@ from ..c_abi.conversions import mdspan
 from ..c_abi.record_values import EnumeratorType, find_range
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
+from .cxx_errors import NAMESPACE
+from .log_of_calls import MARKED_KERNELS
 from .prelude import PRELUDE, VIEWS
-from .refusals import MARKED_KERNELS, NAMESPACE
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE, Struct, offset_condition
 
 SOURCE = "source of autolink.cxx"  # what NVRTC calls the file with the library's text

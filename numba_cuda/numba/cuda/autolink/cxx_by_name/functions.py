@@ -27,13 +27,13 @@ from ..device_functions.definition import DeviceFunction
 from ..frontend_api.typing_rounds import DeferredCallError, Use
 from .argument_orders import explain_order
 from .calls import CALLEE, ELEMENT, FIRST, WAYS, Call, CallPattern, Parameter, make_parameter
+from .cxx_errors import CxxError
 from .declared_names import Declared
 from .enumerators import explain_enumerator
 from .library_source import LibrarySource
 from .other_records import explain_record
 from .python_arguments import PythonArgument, PythonArguments, is_python_function, name_python_function
 from .questions import explain_value, list_declared, list_texts, resolve_for
-from .refusals import CxxError
 from .shown_signatures import read_signature
 from .structs import Struct
 

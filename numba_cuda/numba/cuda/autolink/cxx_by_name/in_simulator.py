@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .cxx_errors import CxxError
 from .library_source import LibrarySource
-from .refusals import CxxError
 
 
 def unknown_in_simulator(source: LibrarySource, label: str) -> CxxError:

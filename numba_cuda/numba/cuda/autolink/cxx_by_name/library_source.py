@@ -28,7 +28,7 @@ from ..linkables.compiled_source import compiled
 from ..protocol.ask import forget_answers
 from .call_text import write_call
 from .calls import SOURCE, Call, Head
-from .refusals import NAMESPACE, CxxError
+from .cxx_errors import NAMESPACE, CxxError
 from .resolving import Resolver
 from .structs import Struct, select_newest
 

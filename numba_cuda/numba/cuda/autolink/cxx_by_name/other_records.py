@@ -11,9 +11,9 @@ import numpy as np
 from numba.cuda import types
 
 from ..c_abi.c_types import CABIError
+from .cxx_errors import CxxError
 from .library_source import LibrarySource
 from .records import ask_record
-from .refusals import CxxError
 
 _REFUSED = re.compile(
     r'(?P<label>.*?): .*"(?:const )?record(?: \*)?" (?:is incompatible with parameter of type|to)'

@@ -29,10 +29,11 @@ from ..compilation.context import asking, compilation, require_nvrtc
 from ..frontend_api.placed_messages import IS_PLACED, before_advice
 from ..linkables.compiled_source import compiled, unit_of_sources
 from .calls import fill
+from .cxx_errors import CxxError
 from .declared_names import Declared, find_declared
 from .in_simulator import unknown_in_simulator
 from .library_source import LibrarySource
-from .refusals import CxxError, explain_refusal
+from .refusals import explain_refusal
 from .results import CxxObject, read_numbers, read_type
 
 # Where no compute capability is given and there is no GPU.

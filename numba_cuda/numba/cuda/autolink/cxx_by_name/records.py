@@ -25,10 +25,10 @@ from ..c_abi.record_values import EnumeratorType
 from ..frontend_api.record_fields import note_struct
 from .call_text import write_call
 from .calls import Call, Records
+from .cxx_errors import CxxError
 from .library_source import LibrarySource
 from .prelude import ARRAY, MOST_MEMBERS, STRUCT, TUPLE
 from .questions import Question, ask, at_call_outside
-from .refusals import CxxError
 from .results import read_numbers, read_type
 from .structs import Struct
 

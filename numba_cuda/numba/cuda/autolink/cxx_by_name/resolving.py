@@ -25,9 +25,11 @@ from ..frontend_api.typing_rounds import DeferredCallError, Use, note_guessed, p
 from ..linkables.compiled_source import CompiledSource, compiled_with
 from .call_text import write_call
 from .calls import Call, Records
+from .cxx_errors import CxxError
 from .declared_names import may_refer
 from .guesses import KnownResults
-from .refusals import CxxError, explain_refusal, find_called_kernel, is_at_fault
+from .log_of_calls import find_called_kernel, is_at_fault
+from .refusals import explain_refusal
 from .results import WrittenArgumentError, make_extern
 
 

@@ -18,8 +18,8 @@ from ..c_abi.extern import Extern
 from ..c_abi.record_values import make_enumerator_type
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
+from .cxx_errors import CxxError, refuse_call
 from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
-from .refusals import CxxError, refuse_call
 
 NUMBA_TYPES = {
     "void": types.none,

@@ -5,7 +5,7 @@ import pytest
 from autolink_support import Linked, adder, build, calling
 from numba.cuda import autolink
 from numba.cuda.autolink.conformance.records import FailedCheck, NotLinkableError
-from numba.cuda.autolink.cxx_by_name.refusals import CxxError
+from numba.cuda.autolink.cxx_by_name.cxx_errors import CxxError
 from numba.cuda.autolink.many_kernels.job_list import JobListError
 from numba.cuda.autolink.many_kernels.jobs import BuildManyError
 from numba.cuda.cudadrv.external_code.cache.entry_files import EntryFileError

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is wrong with a call that C++ refuses, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
+from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict, find_undeduced
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.platform.target import Target
+
+from .argument_kinds import as_pointers, explain_kinds, list_arguments, split_label
+from .cxx_errors import (
+    BUILT_IN_NOTE,
+    CALL_TITLE,
+    CANDIDATE,
+    FUNCTOR,
+    NOTE,
+    CxxError,
+    find_details,
+    make_error,
+    readable,
+    split_declared,
+    write_first_line,
+)
+from .declared_names import is_functor
+from .enumerators import explain_enumerator
+from .refused_classes import RefusedClass, explain_class
+from .refused_names import (
+    explain_name,
+    explain_passed,
+    explain_template_arguments,
+    find_declarations,
+    find_other_namespace,
+    own_texts,
+    texts_of,
+)
+from .refused_views import explain_view
+from .remedies import (
+    PASS_ARRAY,
+    PASS_OTHERS,
+    explain_candidate,
+    explain_candidates,
+    explain_error,
+    explain_kind,
+    explain_misfit,
+    explain_operator,
+    explain_pointer,
+    number_of_argument,
+)
+
+_WRONG_NUMBER = {
+    "too few arguments in function call": "pass the arguments that C++ declares: those with = may be left out",
+    "too many arguments in function call": "pass no more arguments than C++ declares",
+}
+_STRING_FOR = re.compile(r'of type "const char \*" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"')
+_HALF = re.compile(r"__half|__nv_bfloat16")
+_STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
+_WRONG_TEMPLATE_ARGUMENTS = re.compile(
+    r'substituting explicit template arguments "(<.*>)" for function template "[\w:]+" failed'
+    r'|too (?:many|few) arguments for class template|argument list for class template "[\w:]+" is missing'
+    r"|expected a type specifier$|type name is not allowed$",
+    re.MULTILINE,
+)
+# A template that the call gives its arguments, of which NVRTC does not tell the parameters, and a pointer to one.
+_NAMELESS = re.compile(r'(?P<whole>function template "(?P<name>[\w:]+)") does not match because argument #')
+_FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
+_OVERLOADS = re.compile("no instance of|more than one instance of")
+# Of the call of an operator: there is none outside classes, or it does not take these arguments.
+_NO_OPERATOR = re.compile(
+    r'identifier "operator|.*no member "operator|no instance of|more than one instance of|no suitable .* from "'
+)
+# The function of the prelude that refers to the object of a call, and that to the memory for one.
+_NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
+_ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
+_OBJECT_TYPE = re.compile(r"^\s*object type is: ", re.MULTILINE)
+_GIVEN_TYPES = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
+
+
+@dataclass(frozen=True)
+class RefusedCall:
+    """A call that C++ refuses, which messages call *label*, with its *errors*, of which the first is told."""
+
+    label: str
+    errors: tuple[Diagnostic, ...]
+    source: CUDASource
+    target: Target
+    log: str
+
+    @property
+    def first(self) -> Diagnostic:
+        return self.errors[0]
+
+    @property
+    def called(self) -> str:
+        return split_label(self.label)[0]
+
+    @property
+    def types(self) -> str:
+        return split_label(self.label)[1]
+
+    @property
+    def arguments(self) -> list[str]:
+        return list_arguments(self.types)
+
+    @property
+    def place(self) -> list[str]:
+        return [] if self.first.place == self.label else [f"in C++: {self.first.place}:{self.first.line}"]
+
+    @property
+    def details(self) -> list[str]:
+        return [*self.place, *find_details(self.first.lines, self.label)]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts of the source and its headers."""
+        return texts_of(self.source, self.target)
+
+    def error(self, diagnosis: str, details: Sequence[str], remedy: str) -> CxxError:
+        return make_error(write_first_line(CALL_TITLE, self.label, diagnosis), details, remedy, self.log)
+
+
+def explain_call(call: RefusedCall, ask_type: Callable[[str], str | None]) -> CxxError:
+    """Return the error for a *call*. *ask_type* returns the type of an expression of C++, as `explain_refusal` has
+    it."""
+    first = _with_own_candidates(call.first, call.called, ask_type)
+    call = replace(call, errors=(first, *call.errors[1:]))
+    return (
+        _explain_unfinished(call)
+        or _explain_kind_of_argument(call, ask_type)
+        or _explain_kind_of_callee(call)
+        or _explain_rest(call)
+    )
+
+
+def _explain_unfinished(call: RefusedCall) -> CxxError | None:
+    """Return the error for a call whose text has too few or too many brackets; ``None`` for another."""
+    opening, text = _find_unclosed(call.label), call.first.text
+    if opening and (opening == "<" or text.startswith(("expected", "expression preceding"))):
+        text = readable(text) if text.startswith("expected") else f"a {opening} is not closed"
+        return call.error(text, call.details, f"close what {opening} opens")
+    if surplus := _find_surplus(call.called):
+        return call.error(f"the name has a {surplus} that ends nothing", call.place, f"leave out the {surplus}")
+    return None
+
+
+def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str | None]) -> CxxError | None:
+    """Return the error for an object, a view or a function that is passed where C++ takes another; ``None`` for another
+    error."""
+    first, label, source = call.first, call.label, call.source
+    if found := _NO_OBJECT.search(first.text):
+        text, remedy = _explain_object(found["what"], label, "\n".join(first.lines))
+        return call.error(text, call.place, remedy)
+    if view := explain_view(first, readable(first.text), label):
+        return call.error(view.diagnosis, [*call.place, view.takes], view.remedy)
+    for name, _ in FUNCTOR.findall(source.data):
+        if first.unknown and first.unknown != name:
+            continue
+        if passed := explain_passed(name, first, label, source, call.target, ask_type):
+            return call.error(passed[0], call.place, passed[1])
+    return None
+
+
+def _explain_kind_of_callee(call: RefusedCall) -> CxxError | None:
+    """Return the error for what is called and is no function, and for values of another kind than C++ takes; ``None``
+    for another error."""
+    kind = explain_kind(readable(call.first.text), call.first, call.arguments)
+    if kind:
+        details = sorted(call.details, key=lambda each: _HALF.search(each) is not None)
+        return call.error(kind[0], details, kind[1])
+    is_constructor = "nca::nca_memory<" in call.source.data  # which is called with memory for an object
+    refused = None if is_constructor else explain_class(call.first, call.called)
+    return None if refused is None else _refuse_class(refused, call)
+
+
+def _explain_rest(call: RefusedCall) -> CxxError:
+    first, called, arguments = call.first, call.called, call.arguments
+    log = "\n".join(first.lines)
+    details_of_source: list[str] = []
+    text, remedy = explain_error(readable(first.text).rstrip(":"), called)
+    if number := number_of_argument(first):
+        text, remedy = _explain_argument(call, number, text, remedy)
+    remedy = first.explain_standard(call.source.compile_options) or explain_pointer(text, first, call.label) or remedy
+    if _NO_OPERATOR.match(first.text):
+        remedy = explain_operator(called, arguments) or remedy
+    remedy = remedy or explain_name(first, call.label, call.source, call.target)
+    if not remedy and "void*" in call.types:
+        remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
+    if not remedy and (strided := _STRIDED_ARGUMENT.search(call.label)):
+        remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
+    elif "failed deduction" in log and called.startswith("["):
+        remedy = explain_kinds(arguments, takes_pointers=" *" in CANDIDATE.split(log)[-1]) or PASS_OTHERS
+    elif "failed deduction" in log and "<" not in (template := called.removesuffix("<>")):
+        text, remedy = _explain_failed_deduction(call, template, text)
+    elif not remedy and first.text == "type name is not allowed" and "<" not in called:
+        remedy = "write a function or a lambda; lib.type(...) is a class"
+    elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
+        text = f"{name} is not a template"
+        of_library = f"lib[{name!r}]" if "::" in name else f"lib.{name}"
+        remedy = f"leave out its <...>{f', write {of_library}' if called.startswith(f'{name}<') else ''}"
+    elif not remedy and (written := _WRONG_TEMPLATE_ARGUMENTS.search(log)):
+        text = f"the template arguments {written[1]} do not fit" if written[1] else text
+        remedy = explain_template_arguments(call.label, call.source, call.target)
+    elif not remedy and _OVERLOADS.match(first.text):
+        text = explain_candidate(first, called, arguments) or text
+        remedy = explain_candidates([first.text, *first.lines], called)
+        if remedy == PASS_OTHERS:
+            details_of_source = [*find_declarations(call.label, call.source, call.target)]
+            remedy = explain_misfit(first, arguments) or remedy
+    of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
+    text, declared = split_declared(text)
+    details = [*call.place, *find_details(of_source, call.label), *declared, *details_of_source]
+    if first.text in _WRONG_NUMBER:
+        details += find_declarations(call.label, call.source, call.target)
+        remedy = _WRONG_NUMBER[first.text]
+    elif not remedy and "record of" in call.label and "cannot be called with" in first.text:
+        remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
+    elif not remedy and "number of parameters of function" in log:
+        remedy = explain_candidates([first.text, *first.lines])
+    elif not remedy and text.startswith("expected "):
+        remedy = "complete the C++ of this call, or correct it"
+    if text.endswith("is not a C++ function") and (enumerator := explain_enumerator(called, call.texts())):
+        text, remedy = enumerator
+    if not first.unknown:
+        remedy = find_other_namespace(called, call.source, call.target) or remedy or explain_kinds(arguments)
+    return call.error(text, details, remedy)
+
+
+def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tuple[str, str]:
+    """Return the diagnosis, *text* if nothing more is known, and what to do where C++ does not find out the arguments
+    of the *template* that is called."""
+    log = "\n".join(call.first.lines)
+    is_method = _OBJECT_TYPE.search(log) is not None
+    given = as_pointers(call.arguments)[is_method:]  # without the object
+    pass_pointer = f"{PASS_ARRAY}; or {_explain_deduction(template, log)}"
+    texts = [*own_texts(call.source, call.target), *call.texts()]
+    conflict = explain_conflict(log, texts, given, 1 + is_method, pass_pointer)
+    if conflict is None and (undeduced := find_undeduced(log, texts)):
+        parameters, names = undeduced
+        remedy = _explain_deduction(template, log, ", ".join(names))
+        conflict = f"no argument tells {names[-1]} of template <{parameters}>", remedy
+    text, remedy = conflict or (text, _explain_deduction(template, log))
+    return text, remedy if remedy == pass_pointer else explain_kinds(call.arguments) or remedy
+
+
+def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str], str | None]) -> Diagnostic:
+    """Return an *error* without the candidates that are CUDA's own, such as ``norm``, if the source has one; and with
+    the parameters of the function that is *called*, where it is a template with all of its arguments."""
+    of_source = any((note := NOTE.match(line)) and CANDIDATE.search(note["text"]) for line in error.lines)
+    lines = [
+        line
+        for line in error.lines
+        if not (of_source and (own := BUILT_IN_NOTE.match(line)) and CANDIDATE.search(own["text"]))
+    ]
+    nameless = [each for each in map(_NAMELESS.search, lines) if each]
+    if len(nameless) == 1 and "<" in called and (known := _FUNCTION.fullmatch(ask_type(f"&{called}") or "")):
+        shown = f'function "{nameless[0]["name"]}({known["parameters"]})"'
+        lines = [line.replace(nameless[0]["whole"], shown) for line in lines]
+    return replace(error, lines=tuple(lines))
+
+
+def _refuse_class(refused: RefusedClass, call: RefusedCall) -> CxxError:
+    """Return the error for a class that is called as a function."""
+    if not refused.constructors and is_functor(call.texts(), call.called):
+        remedy = f"call an object of it: lib.expr('[](auto... x) {{ return {call.called}()(x...); }}')"
+        return call.error(f"{call.called} is a class with operator(), not a function", (), remedy)
+    return call.error(refused.diagnosis, refused.constructors, refused.remedy)
+
+
+def _named_before(error: Diagnostic) -> str:
+    """Return the name before the ``<`` that an *error* is right after; empty if there is none."""
+    before = error.lines[1][: -len(error.marked)] if error.marked else ""
+    found = re.search(r"(\w+(?:::\w+)*)\s*<\s*$", before)
+    return found[1] if found else ""
+
+
+def _explain_argument(call: RefusedCall, number: int, text: str, remedy: str) -> tuple[str, str]:
+    """Return the *text* and the *remedy* of the first error of a *call*, about the argument with this *number*, which
+    the remedy names where it did not; and all that have the same remedy."""
+    errors, given = call.errors, "".join(call.arguments[number - 1 : number])
+    if given == "none" and text.startswith("C++ refers to a value of Python"):
+        diagnosis = f"argument {number} is None, and C++ refers to a variable there"
+        return diagnosis, "pass a variable or an element of an array, such as x[i], to which C++ can write"
+    if (found := _STRING_FOR.search(errors[0].text)) and given.startswith("'"):
+        taken = found["type"]
+        diagnosis = f"argument {number} is a string, and C++ takes {taken}"
+        meant = explain_enumerator(f"{taken}::{given[1:-1]}", call.texts(), taken)
+        return diagnosis, meant[1] if meant else f"pass an enumerator of {taken} or an object of it, not a string"
+    if not remedy.startswith("pass an array of np."):
+        return text, remedy
+    of_same = [each for each in errors if explain_error(readable(each.text).rstrip(":"))[1] == remedy]
+    numbers = sorted({number_of_argument(each) for each in of_same} - {0})
+    listed = " and ".join(map(str, numbers))
+    return text, f"{remedy} as argument{'s' * (len(numbers) > 1)} {listed}"
+
+
+def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
+    """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
+    for one; and what to do."""
+    called, arguments = split_label(label)
+    of_class = _class_of(called) if what == "self" else called
+    expected = f"takes {'an object' if what == 'self' else 'memory for an object'} of {of_class}"
+    array, given = _ARRAY_ARGUMENT.match(arguments), _GIVEN_TYPES.search(log)
+    if array and array["element"] == of_class:
+        return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
+    got = array[0] if array else given["type"] if given else ""
+    remedy = f"pass an element of an array of lib.type({of_class!r}).dtype"
+    return f"{expected}{got and ', got '}{got}", remedy
+
+
+def _class_of(method: str) -> str:
+    """Return the class of a *method*: ``a::B<c::D>`` of ``a::B<c::D>::get``, and of ``a::B<c::D>::operator()``."""
+    of_class, operator, _ = method.partition("::operator")
+    if not operator:
+        of_class = of_class.rpartition("::")[0]
+        while of_class.count("<") != of_class.count(">"):  # that was within the brackets of a template
+            of_class = of_class.rpartition("::")[0]
+    return of_class
+
+
+def _explain_deduction(template: str, log: str, names: str = "...") -> str:
+    """Return what to do where C++ does not find out the arguments of a *template*, with these *names*, as the *log* of
+    the error says."""
+    if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
+        return (
+            "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
+            " (cuda::std::mdspan<T, E, L> x)"
+        )
+    is_method = _OBJECT_TYPE.search(log) is not None
+    scope, _, name = template.rpartition("::")
+    named = f'lib.type("{scope}").method("{name}<{names}>")' if is_method else f'lib["{template}<{names}>"]'
+    of_user = "" if names == "..." else f", with a value or type for {names}"
+    return f"name the template arguments that C++ cannot deduce: {named}{of_user}"
+
+
+def _find_unclosed(label: str) -> str:
+    """Return what a call opens and does not close; empty if there is nothing."""
+    called = re.sub(r"operator\W+", "", label.partition("(")[0])
+    called = called.partition("operator")[0]
+    pairs = [("<", ">", called), ("(", ")", label), ("[", "]", label), ("{", "}", label)]
+    return next((opening for opening, closing, text in pairs if text.count(opening) > text.count(closing)), "")
+
+
+def _find_surplus(called: str) -> str:
+    """Return what the name *called* has too much of, at its end; empty if there is nothing."""
+    if called.endswith(";"):
+        return ";"
+    is_name = re.fullmatch(r"[\w:<>, *&]+", called) is not None and "operator" not in called
+    return ">" if is_name and called.count(">") > called.count("<") else ""
