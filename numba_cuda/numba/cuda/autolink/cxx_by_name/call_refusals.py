@@ -223,7 +223,7 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         remedy = "complete the C++ of this call, or correct it"
     if text.endswith("is not a C++ function") and (enumerator := explain_enumerator(called, call.texts())):
         text, remedy = enumerator
-    if not first.unknown:
+    if not first.unknown and not first.text.startswith("static assertion failed"):
         remedy = find_other_namespace(called, call.source, call.target) or remedy or explain_kinds(arguments)
     return call.error(text, details, remedy)
 
@@ -293,7 +293,8 @@ def _explain_argument(call: RefusedCall, number: int, text: str, remedy: str) ->
     of_same = [each for each in errors if explain_error(readable(each.text).rstrip(":"))[1] == remedy]
     numbers = sorted({number_of_argument(each) for each in of_same} - {0})
     listed = " and ".join(map(str, numbers))
-    return text, f"{remedy} as argument{'s' * (len(numbers) > 1)} {listed}"
+    which = f"as argument{'s' * (len(numbers) > 1)} {listed}"
+    return text, re.sub(r"^pass an array of np\.\w+", rf"\g<0> {which}", remedy)
 
 
 def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:

@@ -650,7 +650,8 @@ class TestRemediesThatRun:
         _, last = self.refusal(cuda, lambda r: from_char(r), chars)
         assert last.endswith(f"let a lambda cast it: lib.expr('{cast % 'char'}')")
         _, last = self.refusal(cuda, lambda r: from_char(r), chars.view(np.uint8))
-        assert last.endswith(f"pass an array of np.int8, and let a lambda cast it: lib.expr('{cast % 'char'}')")
+        which = "pass an array of np.int8 as argument 1, and"
+        assert last.endswith(f"{which} let a lambda cast it: lib.expr('{cast % 'char'}')")
         to_long = self.lib.expr("[](auto& x) { to_long(reinterpret_cast<long&>(x)); }")
         from_long = self.lib.expr((cast % "const long").replace(" f(", " from_long("))
         from_char = self.lib.expr((cast % "char").replace(" f(", " from_char("))
