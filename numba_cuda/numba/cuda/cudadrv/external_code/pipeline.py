@@ -257,6 +257,7 @@ class _Link:
             # One that Python calls as a function must not be dropped unseen.
             kernels_used=[kernel_code.entry, *kernel_code.sites] if drop and not self.plan.named_explicitly else None,
             verbose=True,  # ptxas then reports what it spills, in no measurable time
+            no_cache=True,  # else nvJitLink may take code from the driver's cache, and has no report of ptxas
             **kernel_code.options,
         )
 
