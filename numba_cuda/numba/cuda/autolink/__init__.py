@@ -44,7 +44,7 @@ from typing import Any
 _NAMES = {
     "autolink.frontends.numba_cuda.emulation": ("emulated",),
     "autolink.builds.ahead_of_time": ("build",),
-    "autolink.builds.jit_options": ("JitOptions",),
+    "autolink.frontend_api.jit_options": ("JitOptions",),
     "autolink.builds.result": ("LinkedKernel",),
     "autolink.builds.compiled_kernels": ("bind", "report"),
     "autolink.finished_kernels.saving": ("save",),

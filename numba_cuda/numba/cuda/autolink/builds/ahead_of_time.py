@@ -21,8 +21,8 @@ from numba_cuda_autolink.short_tracebacks import short_traceback
 
 from ..compilation.context import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
+from ..frontend_api.jit_options import with_jit_options
 from ..frontend_api.placed_messages import placed_error
-from .jit_options import with_jit_options
 from .result import LinkedKernel, RanLink, with_link
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")

@@ -12,8 +12,8 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLi
 
 from numba_cuda_autolink.short_tracebacks import is_full, message_of, print_short
 
-from ..builds.jit_options import JitOptions
 from ..frontend_api.front_end import check_options
+from ..frontend_api.jit_options import JitOptions
 
 if TYPE_CHECKING:
     from ..builds.result import LinkedKernel

@@ -161,8 +161,8 @@ print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{mod
     imported = facts(script)
     assert imported == str(
         [
-            "autolink.builds.jit_options",
             "autolink.compilation.context",
+            "autolink.frontend_api.jit_options",
             "autolink.frontends.numba_cuda.activation",
             "cudadrv.external_code.platform.target",
         ]
@@ -191,7 +191,17 @@ def test_completion_has_the_names_for_users(tmp_path):
     linked = autolink.build(kernel, "void(float32[::1])", cc="9.0")
     launch = ["configure", "name", "signatures"]
     assert named(linked.emulate) == sorted([*launch, "close", "with_checks", "with_limit"])
-    of_record = ["call_sites", "called_functions", "cc", "code", "entry_name", "inputs", "launch_facts", "output"]
+    of_record = [
+        "call_sites",
+        "called_functions",
+        "cc",
+        "code",
+        "entry_name",
+        "inputs",
+        "launch_facts",
+        "options",
+        "output",
+    ]
     made = ["emulate", "prototypes", "report", "save", "signature"]
     assert [name for name in named(linked) if not name.startswith("_")] == sorted([*of_record, *made])
     linked.save(tmp_path / "kernel.kernels")

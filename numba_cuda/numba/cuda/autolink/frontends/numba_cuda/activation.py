@@ -32,7 +32,6 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from numba_cuda_autolink.short_tracebacks import explain_uncaught, place_of_user, raised_by_front_end, short_traceback
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
-from ...builds.jit_options import with_jit_options
 from ...compilation.context import (
     KernelEvent,
     announce,
@@ -43,6 +42,7 @@ from ...compilation.context import (
     isolate,
     noting_uncompiled,
 )
+from ...frontend_api.jit_options import with_jit_options
 from ...frontend_api.launch_messages import FIX_OPTION
 from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams

@@ -203,6 +203,11 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
+def at_other_lines(errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return those of *errors* that are at another line than the first, from which others there mostly follow."""
+    return [each for each in errors[1:] if (each.place, each.line) != (errors[0].place, errors[0].line)]
+
+
 def list_others(errors: Iterable[tuple[str, str]]) -> list[str]:
     """Return lines about the *errors* after the first, of which the places and the texts are given: those of a few, and
     the number of the rest."""
