@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -815,6 +816,8 @@ ACCEPTED_BY_PYRIGHT = {
 # .ci/run runs it too, in its step of the documentation.
 @pytest.mark.thorough
 def test_pyright_accepts_the_code_of_the_pages(pages, pyright):
+    if importlib.util.find_spec("numba_cuda_mlir") is None:  # whose stub pyright takes from the package alone
+        shutil.rmtree(pages / "second_front_end")
     settings = {"typeCheckingMode": "standard", **dict.fromkeys(ACCEPTED_BY_PYRIGHT, "none")}
     (pages / "pyrightconfig.json").write_text(json.dumps(settings))
     done = run(*pyright, "--outputjson", cwd=pages)
