@@ -178,7 +178,7 @@ def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
 
 def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
     nothing: dict[str, ir.Loc] = {}
-    for loc, operand in _operands(func_ir, text):
+    for loc, operand, may_be_none in _operands(func_ir, text):
         definition = guard(get_definition, func_ir, operand)
         if find_callee(value := constant_of(func_ir, operand)) is not None:
             if safe_repr(value) in text:
@@ -197,7 +197,7 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[Misuse]:
                 "a struct cannot be assigned to an element of an array of records of another type",
                 "assign its members, x[i]['name'] = r.name; or make the array with the dtype of that struct",
             )
-        if _NONE_GIVEN.search(text):
+        if may_be_none and _NONE_GIVEN.search(text):
             function = guard(get_definition, func_ir, called)
             yield from _without_returns(constant_of(func_ir, called), _name(function), loc)
             nothing[_name(function)] = loc
@@ -237,8 +237,9 @@ def _name(function: Any) -> str:
     return repr(function.name) if isinstance(function, (ir.Global, ir.FreeVar)) else "the object"
 
 
-def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:
-    """Yield the operands of the statements whose operation *text* says is not implemented, with their places."""
+def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var, bool]]:
+    """Yield the operands of the statements whose operation *text* says is not implemented, with their places, and
+    whether they may be the one that is ``None``: *text* tells for operations of two."""
     for block in func_ir.blocks.values():
         for statement in block.body:
             value: Any = statement.value if isinstance(statement, ir.Assign) else None
@@ -252,7 +253,10 @@ def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Va
             else:
                 name, operands = getattr(value, "op", ""), value.list_vars() if isinstance(value, ir.Expr) else []
             if operands and re.search(rf"(?:>>> |lowering ){re.escape(name)}\b", text):
-                yield from ((statement.loc, operand) for operand in operands)
+                given = re.search(rf">>> {re.escape(name)}\((none)?.*?(, none)?\)$", text, re.MULTILINE)
+                is_none = tuple(map(bool, given.groups())) if given and len(operands) == 2 else ()
+                for number, operand in enumerate(operands):
+                    yield statement.loc, operand, is_none[number] if any(is_none) else True
 
 
 def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[Misuse]:

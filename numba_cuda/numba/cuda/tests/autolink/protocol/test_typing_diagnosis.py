@@ -124,6 +124,7 @@ MISUSES = {
         "write the type that C returns, Extern('nothing', returns=...)",
     ),
     "library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),
+    "x[0] + library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),
     "cuda.local.array(1, library.f)[0]": (
         "the dtype of an array is an object to call, not a type",
         "a type of C++ by name is lib.type('f')",
@@ -315,3 +316,12 @@ def _refused(function):
     with pytest.raises(TypingError) as caught:
         autolink.build(cuda.jit(function), "void(float32[::1])", cc=(9, 0))
     return str(caught.value)
+
+
+@pytest.mark.parametrize("values", ["scale(x[0]) * nothing", "nothing * scale(x[0])"])
+def test_a_function_is_not_said_to_return_nothing_where_another_value_is_none(values, tmp_path):
+    kernel = made(f"def kernel(x, nothing):\n    x[0] = {values}\n", tmp_path)
+    kernel.__globals__["scale"] = autolink.cxx("__device__ float scale(float x) { return x; }").scale
+    with pytest.raises(TypingError) as caught:
+        autolink.build(kernel, "void(float32[::1], none)", cc=(9, 0))
+    assert str(caught.value).startswith("No implementation of mul(")
