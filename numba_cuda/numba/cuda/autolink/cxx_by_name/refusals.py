@@ -112,7 +112,7 @@ def _refuse_source(
     if details[1:2] and details[1].strip() == "^":
         place += [f"    {each}" for each in details[:2]]
         del details[:2]
-    others = nvrtc_log.at_other_lines(errors)
+    others = nvrtc_log.other_errors(errors)
     more = nvrtc_log.list_others((f"{each.place}:{each.line}", readable(each.text)) for each in others)
     remedy = nvrtc_log.remedy(first, options, texts_of(source, target), diagnostics)
     title = write_first_line(_SOURCE_TITLE, label, text)

@@ -203,9 +203,14 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
-def at_other_lines(errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return those of *errors* that are at another line than the first, from which others there mostly follow."""
-    return [each for each in errors[1:] if (each.place, each.line) != (errors[0].place, errors[0].line)]
+def other_errors(errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return those of *errors* that do not follow from the first: of syntax, others of syntax at its line do."""
+
+    def of_syntax_at(error: Diagnostic) -> tuple[str, str] | None:
+        return (error.place, error.line) if error.text.startswith("expected ") else None
+
+    first = of_syntax_at(errors[0]) if errors else None
+    return [each for each in errors[1:] if first is None or of_syntax_at(each) != first]
 
 
 def list_others(errors: Iterable[tuple[str, str]]) -> list[str]:

@@ -122,7 +122,7 @@ def does_not_compile(
     assembly = places_of_assembly(error.log, [planned.input], plan.target)
     place = _find_place(planned.input, causes[0], path) if causes else None
     is_whole = place is not None and not others  # what the log says stands below the place, and in more
-    more = [(_find_place(planned.input, each, path), each) for each in nvrtc_log.at_other_lines(causes)]
+    more = [(_find_place(planned.input, each, path), each) for each in nvrtc_log.other_errors(causes)]
     logs = [error, *(each for _, each in others)]
     shown = "" if is_whole else "\n".join(nvrtc_log.errors_in(each.log) for each in logs)
     return link_error(
