@@ -43,8 +43,6 @@ from ...compilation.context import (
     noting_uncompiled,
 )
 from ...frontend_api.jit_options import with_jit_options
-from ...frontend_api.launch_messages import FIX_OPTION
-from ...frontend_api.placed_messages import placed_error
 from ...frontend_api.seams import MissingSeamError, Seams
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
@@ -311,7 +309,7 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.__call__")
 def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
     """Say how a kernel is launched, where it is called without the sizes of its grid and blocks."""
-    with short_traceback(placed_error):
+    with short_traceback(_placed_error):
         return original(*args, **named)
 
 
@@ -330,12 +328,18 @@ def _launch_check() -> Any:
     return check_launch
 
 
+def _placed_error(error: Exception) -> str | None:
+    from ...frontend_api.placed_messages import placed_error  # which nothing needs where all is right
+
+    return placed_error(error)
+
+
 def _explain(function: Any, options: dict[str, Any], error: Exception) -> str | None:
     """Return the message of an *error* of compiling *function*: that of `placed_error`, but for *options* that
     ``cuda.jit`` does not have."""
     is_about_option = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
     given = options if is_about_option else ()
-    return unknown_option("cuda.jit has", given, decorated=function) or placed_error(error)
+    return unknown_option("cuda.jit has", given, decorated=function) or _placed_error(error)
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
@@ -402,6 +406,8 @@ def unknown_option(have: str, options: Iterable[str], *others: str, decorated: A
     known = inspect.signature(_Kernel).parameters.keys()
     if not (unknown := set(options) - known):
         return None
+    from ...frontend_api.launch_messages import FIX_OPTION
+
     is_target = "cc" in others and re.fullmatch("(?:gpu_)?arch(?:itecture)?|sm|compute_capability", min(unknown))
     remedy = "\n  what to do: write cc=(9, 0) for sm_90" if is_target else FIX_OPTION
     message = f"{have} no option {min(unknown)!r}{did_you_mean(min(unknown), [*known, *others])}{remedy}"
@@ -447,7 +453,7 @@ def activate() -> None:
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
         with_jit_options(cuda.jit)
-        explain_uncaught(placed_error)
+        explain_uncaught(_placed_error)
         watch_forks()
 
 
