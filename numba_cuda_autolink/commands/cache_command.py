@@ -138,8 +138,8 @@ def _run(options: argparse.Namespace) -> int:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
                 removed, folder = 0, cache.current_store().settings.directory
-                before = cache.info()
                 if is_there:
+                    before = cache.info()
                     removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from typing import Any, NamedTuple
 
+from ..installed_packages import dotted
 from ..missing_parts import HEADERS, LIBRARIES
 from . import trial_script
 from .trial_script import NOT_FOUND, NOT_LOADED
@@ -78,7 +79,7 @@ class Trials(NamedTuple):
                 return {"cuda.pathfinder": result["failed"]}
             kind, _, what = name.partition(" ")
             found[f"{what} headers" if kind == "headers" else what or kind] = self.part(name)
-        driver = ".".join(map(str, self.version("driver")))
+        driver = dotted(self.version("driver"))
         found["driver"] = f"for CUDA {driver}" if driver else f"{NOT_FOUND}: kernels run in the emulator only"
         return found
 

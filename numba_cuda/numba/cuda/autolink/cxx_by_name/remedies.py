@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import EXTENTS
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
+from numba.cuda.cudadrv.external_code.inputs.c_numbers import NUMBERS
 
 from .argument_kinds import describe, find_kind, list_arguments, split_label
+from .cxx_errors import CANDIDATE
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
 _STRIDED = re.compile(
@@ -75,20 +77,7 @@ _TO_CLASS = re.compile(
 )
 _INCOMPLETE = re.compile(r'incomplete (?:type|class(?: type)?) "(?P<type>[A-Za-z_][\w:]*)"')
 NUMPY_TYPES = {
-    "bool": "np.bool_",
-    "signed char": "np.int8",
-    "char": "np.int8",
-    "unsigned char": "np.uint8",
-    "short": "np.int16",
-    "unsigned short": "np.uint16",
-    "int": "np.int32",
-    "unsigned int": "np.uint32",
-    "long": "np.int64",
-    "unsigned long": "np.uint64",
-    "long long": "np.int64",
-    "unsigned long long": "np.uint64",
-    "float": "np.float32",
-    "double": "np.float64",
+    **{name: f"np.{number.name}" for name, number in NUMBERS.items()},
     "cuda::std::complex<float>": "np.complex64",
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
@@ -107,7 +96,6 @@ _WRONG_ARGUMENT = re.compile(
     r" #(?P<number>\d+) does not match"
 )
 _MISFIT = re.compile(r"does not match because argument #(?P<number>\d+) does not match")
-_CANDIDATES = re.compile(r'\bfunction (?:template )?"')
 _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
@@ -306,7 +294,7 @@ def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) 
     another type; empty where that is not known."""
     candidates = "\n".join(error.lines[1:])
     found = list(_WRONG_ARGUMENT.finditer(candidates))
-    if len(found) != 1 or len(_CANDIDATES.findall(candidates)) != 1:
+    if len(found) != 1 or len(CANDIDATE.findall(candidates)) != 1:
         return ""
     number = int(found[0]["number"])
     taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[number - 1 : number]
@@ -321,8 +309,8 @@ def explain_misfit(error: Diagnostic, arguments: Sequence[str]) -> str:
     numbers = {int(each["number"]) for each in _MISFIT.finditer("\n".join(error.lines))}
     if len(numbers) != 1 or not (given := arguments[(number := numbers.pop()) - 1 : number]):
         return ""
-    of_struct = ""
-    if re.match(r"(?:Uni)?Tuple\(|NamedTuple|NamedUniTuple|\(", given[0]):
+    of_struct, kind = "", find_kind(given[0])
+    if kind is not None and kind.name == "a tuple":
         of_struct = ": for a struct T, an element of an array with the dtype lib.record('T')"
     return f"pass argument {number} of the type that C++ takes, not {describe(given[0])}{of_struct}"
 

@@ -335,7 +335,7 @@ def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
 
 
 def _own_code(entry: StoredEntry) -> str:
-    """Return the digest of a kernel's own Python; empty for what is no kernel."""
+    """Return the digest of a kernel's own Python; empty for other entries."""
     own = fact(entry, "kernel").rpartition("<locals>.")[2]
     return next((value for subject, label, value in entry.facts if label == "code" and subject == own), "")
 

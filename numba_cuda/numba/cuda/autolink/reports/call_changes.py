@@ -95,7 +95,7 @@ def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
 
 
 def _how(call: CallReport) -> str:
-    others = [name for name in call.called if name.partition("(")[0] != call.name]
+    others = formatting.called_besides(call)
     called = f"{formatting.listed(others)} called" if others else "called"
     return {True: "inlined", False: called, None: ""}[call.inlined]
 

@@ -12,7 +12,7 @@ from ..function_code.object_names import file_of_item
 from . import formatting
 from .change import Change, differing
 from .paired_calls import Pair, is_same_object, named
-from .records import FOR_ARCHITECTURES, CodeReport
+from .records import FOR_ARCHITECTURES, CallReport, CodeReport
 
 _TEXT = "a source without a file"
 _MOST = 8  # functions that are listed
@@ -67,15 +67,11 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
     what there is to say of functions in Python."""
     # By function, the file of its library and the files that were edited: the calls.
     calls = defaultdict[tuple[str, str | None, tuple[str, ...]], dict[str, None]](dict)
-    for old, new in pairs:
-        if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
-            continue
-        file = file_of_item(new.object)
-        for one, other in zip(old.returned, new.returned, strict=True):
-            if not (with_python and one.is_python and other.is_python):
-                files = tuple(edited_files(one, other))
-                for name in _edited(one, other, file, same_code and one.options == other.options):
-                    calls[name, file, files][named(new)] = None
+    for _, new, one, other in _returned(pairs):
+        if not (with_python and one.is_python and other.is_python):
+            file, files = file_of_item(new.object), tuple(_edited_files(one, other))
+            for name in _edited(one, other, file, same_code and one.options == other.options):
+                calls[name, file, files][named(new)] = None
     together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
     for (name, file, files), some in calls.items():
         place, by = f" in {file}" if file else "", formatting.listed([*some])
@@ -107,25 +103,36 @@ def _used(name: str) -> str:
     return "called" if "(" in name else "used"
 
 
-def edited_files(before: CodeReport, now: CodeReport) -> list[str]:
+def _returned(pairs: Iterable[Pair]) -> Iterator[tuple[CallReport, CallReport, CodeReport, CodeReport]]:
+    """Yield the calls of the same object that come in *pairs*, with each code that both returned."""
+    for old, new in pairs:
+        if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
+            continue
+        for one, other in zip(old.returned, new.returned, strict=True):
+            yield old, new, one, other
+
+
+def _edited_files(before: CodeReport, now: CodeReport) -> list[str]:
     """Return the names of the files that differ, of those that both sources read."""
-    sides = [
-        {name: [d for other, d in each.files if other == name] for name, _ in each.files} for each in (before, now)
-    ]
+    sides = [_by_file(each) for each in (before, now)]
     return [name for name, digests in sides[1].items() if sides[0].get(name, digests) != digests]
+
+
+def _by_file(code: CodeReport) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, digest in code.files:
+        found.setdefault(name, []).append(digest)
+    return found
 
 
 def edits_of_files(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
     """Yield which sources of calls, which come in *pairs*, were edited, where no function of them is known to be: those
     of calls that are inlined in one report alone, or else all."""
     found = defaultdict[str, list[str]](list)  # by what was edited, the calls that are inlined in one report alone
-    for old, new in pairs:
-        if old is None or new is None or not is_same_object(old, new) or len(old.returned) != len(new.returned):
-            continue
-        for one, other in zip(old.returned, new.returned, strict=True):
-            if one.source is not None and other.source is not None and one.source != other.source:
-                files = formatting.listed(edited_files(one, other)) or ("" if other.is_python else _TEXT)
-                found[files] += [named(new)] * (old.inlined != new.inlined)
+    for old, new, one, other in _returned(pairs):
+        if one.source is not None and other.source is not None and one.source != other.source:
+            files = formatting.listed(_edited_files(one, other)) or ("" if other.is_python else _TEXT)
+            found[files] += [named(new)] * (old.inlined != new.inlined)
     found.pop("", None)
     changed = {files: some for files, some in found.items() if some}
     for files, some in changed.items():

@@ -213,6 +213,11 @@ def file(path: str | None) -> str:
     return cell_name(path) or os.path.basename(path) if path else "?"
 
 
+def called_besides(call: CallReport) -> list[str]:
+    """Return the functions that a *call* leaves in the result, besides the one that it names."""
+    return [name for name in call.called if name.partition("(")[0] != call.name]
+
+
 def times(some: Sequence[object]) -> str:
     """Return how many there are, as a factor; nothing of one."""
     return f" \N{MULTIPLICATION SIGN}{len(some)}" if len(some) > 1 else ""

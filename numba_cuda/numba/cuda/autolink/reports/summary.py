@@ -37,7 +37,7 @@ def _not_inlined(calls: Sequence[CallReport]) -> Iterator[Item]:
     groups: dict[tuple[str, str], list[CallReport]] = {}
     for call in calls:
         if call.inlined is False:
-            others = [name for name in call.called if name.partition("(")[0] != call.name]
+            others = formatting.called_besides(call)
             inner = f": {formatting.listed(others)} called" if others else ""
             groups.setdefault((f"{full_name(call)}({', '.join(call.argtypes)})", inner), []).append(call)
     for (name, inner), some in [*groups.items()][:_MOST]:

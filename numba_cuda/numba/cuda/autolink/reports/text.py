@@ -27,20 +27,19 @@ def to_text(report: KernelReport, width: int = WIDTH) -> str:
 
 
 def _lines(item: Item, depth: int, width: int) -> Iterator[str]:
-    separator = (
-        ""
-        if item.text.startswith("(") and depth
-        else " "
-        if item.text.startswith("at ")
-        else ": "
-        if item.label and item.text
-        else ""
-    )
-    indent, line = " " * _INDENT * depth, f"{item.label}{separator}{item.text}"
+    indent, line = " " * _INDENT * depth, f"{item.label}{_separator(item, depth)}{item.text}"
     whole_names = textwrap.TextWrapper(width, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
     yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(_AMOUNT.sub(_NO_BREAK, line)))
     for below in item.below:
         yield from _lines(below, depth + 1, width)
+
+
+def _separator(item: Item, depth: int) -> str:
+    if item.text.startswith("(") and depth:
+        return ""
+    if item.text.startswith("at "):
+        return " "
+    return ": " if item.label and item.text else ""
 
 
 def to_tree(report: KernelReport, width: int = WIDTH) -> Tree:
