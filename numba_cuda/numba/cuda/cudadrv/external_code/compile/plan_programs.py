@@ -95,9 +95,9 @@ def keys_of(plan: LinkPlan, compiled: Sequence[Program | None]) -> list[bytes]:
     ]
 
 
-def program_key(plan: LinkPlan, number: int) -> CacheKey | None:
-    """Return the key of the program of a source of the plan; ``None`` if its headers are not on record."""
-    return programs.known_key(_checked_source(plan, number), plan.target)
+def describe_program(plan: LinkPlan, number: int) -> CacheKey:
+    """Return the key of the program of a source of the plan, or what describes one that is not cached."""
+    return programs.describe(_checked_source(plan, number), plan.target)
 
 
 def _key(link_input: LinkInput, target: Target) -> bytes:
