@@ -17,10 +17,11 @@ from numba_cuda_autolink.assigned_names import Assigned
 
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
 from ..c_abi.conversions import mdspan
-from ..c_abi.record_values import EnumeratorType, find_range
+from ..c_abi.record_values import EnumeratorType, list_members
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .cxx_errors import NAMESPACE
+from .enumerators import write_members
 from .log_of_calls import MARKED_KERNELS
 from .prelude import PRELUDE, VIEWS
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE, Struct, offset_condition
@@ -135,9 +136,11 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     if isinstance(numba_type, EnumeratorType):
         return Parameter(f"{found}&&", cxx_type(numba_type), f"static_cast<{found}>({{p}})")
     if isinstance(numba_type, types.EnumMember) and isinstance(numba_type.dtype, types.Integer):
-        least, most = (f"static_cast<{found}>({each % 2**64}u)" for each in find_range(numba_type.instance_class))
-        enumerator = f"nca::nca_enumerator<{found}, {least}, {most}>"
-        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
+        members = list_members(numba_type.instance_class)
+        numbers = [f", static_cast<{found}>({each % 2**64}u)" for each in members]
+        enumerator = f"nca::nca_enumerator<{found}{''.join(numbers)}>"
+        declared = write_members(numba_type.instance_class.__name__, members)
+        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}", declarations=(declared,))
     is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
     bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0
     const = "" if is_number else " const"
