@@ -169,7 +169,7 @@ class History:
     def builds(self) -> list[dict[str, Any]]:
         """The same as plain data, of each build its ``name``, ``kind``, ``architecture``, ``types``, ``path``, when it
         was ``built`` and when the one that it is ``compared_with``, in seconds since the epoch, its ``causes``, and the
-        lines of Python files that were ``edited`` besides."""
+        lines of Python files that were ``edited``."""
         return cache_history.as_data(self.entries, self._known, every_kind=self.kind is not None)
 
     def __str__(self) -> str:
@@ -283,7 +283,8 @@ def why(name: str, kind: str | None = None) -> History:
     """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed.
 
     Names are as they are printed, of what is in a file also with its whole path: ``/project/kernels.py:scale``. A
-    *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it."""
+    *name* that no entry has may be that of a file, function, module or value: the entries are of what contains it. Else
+    it may be any part of a printed line."""
     of_type("name= of why()", name, str, "text")
     settings = current_store().settings
     levels = [current_store().disk]  # and those that are only read
@@ -291,7 +292,7 @@ def why(name: str, kind: str | None = None) -> History:
     entries = {entry.digest: entry for level in reversed(levels) for entry in level.entries()}
     known = cache_history.with_bases(entries.values())
     of_kind = [each for each in known if kind in (None, each.kind)]
-    found = cache_history.find(of_kind, name)
+    found = cache_history.find(of_kind, known, name, every_kind=kind is not None)
     near = cache_history.names_like(of_kind, name) if name and not found else ""
     latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
     return History(name, tuple(latest), kind, near, tuple(known))

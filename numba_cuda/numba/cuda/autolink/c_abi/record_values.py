@@ -172,6 +172,14 @@ def find_range(enumeration: type[enum.Enum]) -> tuple[int, int]:
     return min(numbers), max(numbers)
 
 
+def list_members(enumeration: type[enum.Enum]) -> dict[int, str]:
+    """Return the members of an *enumeration* of Python by their numbers; of flags, those of one bit."""
+    members = {int(each.value): each.name for each in enumeration}
+    if issubclass(enumeration, enum.Flag):
+        return {number: name for number, name in members.items() if number.bit_count() == 1}
+    return members
+
+
 @lower_cast(types.IntEnumMember, types.Float)
 @lower_cast(types.IntEnumMember, types.Complex)
 @lower_cast(types.IntEnumMember, types.Boolean)

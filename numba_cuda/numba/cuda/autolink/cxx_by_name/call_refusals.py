@@ -27,7 +27,7 @@ from .cxx_errors import (
     write_first_line,
 )
 from .declared_names import is_functor
-from .enumerators import explain_enumerator
+from .enumerators import explain_enumerator, explain_members
 from .refused_classes import RefusedClass, explain_class
 from .refused_names import (
     explain_name,
@@ -158,6 +158,8 @@ def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str |
         return call.error(text, call.place, remedy)
     if view := explain_view(first, readable(first.text), label):
         return call.error(view.diagnosis, [*call.place, view.takes], view.remedy)
+    if lacking := explain_members(first.text, source.data, call.texts(), ask_type):
+        return call.error(lacking[0], call.place, lacking[1])
     for name, _ in FUNCTOR.findall(source.data):
         if first.unknown and first.unknown != name:
             continue

@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
+from numba_cuda_autolink.assigned_names import Assigned
+
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
 from ..c_abi.conversions import mdspan
-from ..c_abi.record_values import EnumeratorType, find_range
+from ..c_abi.record_values import EnumeratorType, list_members
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .cxx_errors import NAMESPACE
+from .enumerators import write_members
 from .log_of_calls import MARKED_KERNELS
 from .prelude import PRELUDE, VIEWS
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE, Struct, offset_condition
@@ -133,9 +136,11 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     if isinstance(numba_type, EnumeratorType):
         return Parameter(f"{found}&&", cxx_type(numba_type), f"static_cast<{found}>({{p}})")
     if isinstance(numba_type, types.EnumMember) and isinstance(numba_type.dtype, types.Integer):
-        least, most = (f"static_cast<{found}>({each % 2**64}u)" for each in find_range(numba_type.instance_class))
-        enumerator = f"nca::nca_enumerator<{found}, {least}, {most}>"
-        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
+        members = list_members(numba_type.instance_class)
+        numbers = [f", static_cast<{found}>({each % 2**64}u)" for each in members]
+        enumerator = f"nca::nca_enumerator<{found}{''.join(numbers)}>"
+        declared = write_members(numba_type.instance_class.__name__, members)
+        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}", declarations=(declared,))
     is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
     bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0
     const = "" if is_number else " const"
@@ -363,6 +368,7 @@ class CallPattern:
     temporaries: tuple[int, ...] = ()
     constants: tuple[int, ...] = ()
     read_only: tuple[int, ...] = ()  # those of the arguments that are parts of read-only arrays
+    given: Assigned = field(default=Assigned(), compare=False)  # of an expression: the variable that holds it
 
 
 @dataclass(frozen=True)

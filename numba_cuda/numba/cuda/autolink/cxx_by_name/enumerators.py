@@ -5,11 +5,63 @@ is meant."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 
 from .declared_names import Enumeration, find_enumerations
 
 _NEAR = 0.7
+# In the text of a call: the members of an enumeration of Python that it passes.
+_MEMBERS = re.compile(r"^// members of (?P<name>.*?): (?P<members>.*)$", re.MULTILINE)
+_LACKING = re.compile(
+    r'from "const nca::nca_enumerator<[\w ]+(?P<numbers>(?:, -?\d+\w*)*)>" to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
+    r'|of type "const nca::nca_enumerator<[\w ]+(?P<passed>(?:, -?\d+\w*)*)>" is incompatible with parameter of type'
+    r' "(?P<parameter>[A-Za-z_][\w:]*)"'
+)
+_NUMBER = re.compile(r"-?\d+")
+
+
+def write_members(name: str, members: Mapping[int, str]) -> str:
+    """Return the comment of C++ that tells which *members*, by their numbers, an enumeration of Python has."""
+    listed = ", ".join(f"{member} = {number}" for number, member in members.items())
+    return f"// members of {name}: {listed}".encode("ascii", "backslashreplace").decode()
+
+
+def explain_members(
+    text: str, code: str, texts: Iterable[str], ask_type: Callable[[str], str | None]
+) -> tuple[str, str] | None:
+    """Return what is wrong where an enumeration of Python is passed as one of C++ that lacks numbers of it, as the
+    *text* of an error says of a call with this *code*, and what to do; ``None`` for another error. *ask_type* returns
+    the type of an expression of C++."""
+    if (found := _LACKING.search(text)) is None:
+        return None
+    taken, numbers = found["type"] or found["parameter"], _NUMBER.findall(found["numbers"] or found["passed"] or "")
+    for each in _MEMBERS.finditer(code):
+        members = [member.rpartition(" = ") for member in each["members"].split(", ")]
+        if [number for *_, number in members] == numbers:
+            break
+    else:
+        return None
+    known = _ask_enumerators(taken, find_enumerations(texts), ask_type)
+    lacking = [f"{name} = {number}" for name, _, number in members if int(number) not in known.values()]
+    diagnosis = f"{taken} of C++ has no enumerators for members of {each['name']} of Python"
+    if known and lacking:
+        has = ", ".join(f"{name} = {number}" for name, number in known.items())
+        diagnosis = f"{taken} of C++ lacks {', '.join(lacking)} of {each['name']} of Python: it has {has}"
+    return diagnosis, f"give the members C++'s numbers; or make a number an enumerator in the kernel: lib[{taken!r}](x)"
+
+
+def _ask_enumerators(name: str, found: Iterable[Enumeration], ask_type: Callable[[str], str | None]) -> dict[str, int]:
+    """Return the numbers of the enumerators of C++'s enumeration *name*, which is one of those *found*; nothing where
+    C++ does not tell them."""
+    last = name.rpartition("::")[2]
+    for each in found:
+        if each.name == last and each.enumerators:
+            written = ", ".join(f"(long long){name}::{enumerator}" for enumerator in each.enumerators)
+            numbers = _NUMBER.findall((ask_type(f"nca::nca_numbers<{written}>{{}}") or "").partition("<")[2])
+            if len(numbers) == len(each.enumerators):
+                return dict(zip(each.enumerators, map(int, numbers), strict=True))
+    return {}
 
 
 def explain_enumerator(name: str, texts: Iterable[str], enumeration: str = "") -> tuple[str, str] | None:

@@ -432,15 +432,29 @@ template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
 template <class nca_U, class nca_T, nca_T... nca_N>
 inline constexpr bool nca_has =
     ((static_cast<nca_T>(static_cast<nca_U>(nca_N)) == nca_N && (static_cast<nca_U>(nca_N) > nca_U()) == (nca_N > 0)) && ...);
-template <class nca_E, bool nca_B, class nca_T, nca_T... nca_N> inline constexpr bool nca_enumerates = false;
-template <class nca_E, class nca_T, nca_T... nca_N>
-inline constexpr bool nca_enumerates<nca_E, true, nca_T, nca_N...> = nca_has<nca_under_t<nca_E>, nca_T, nca_N...>;
-// A member of an enumeration in Python: a number, and in C++ a value of any enumeration that has the numbers of all
-// members.
-template <class nca_T, nca_T nca_LEAST, nca_T nca_MOST> struct nca_enumerator {
+// Whether an enumeration has an enumerator of this value: the compiler writes "(Mode)2" where it has none. It does so too
+// for all values of an enumeration without a name, "(enum <unnamed>)2", and of one in a class template, "(In<int>::Mode)2".
+template <auto nca_V> __device__ constexpr bool nca_is_enumerator() {
+    const char* nca_p = __PRETTY_FUNCTION__;
+    while (*nca_p != '=') ++nca_p;
+    if (nca_p[2] != '(') return true;
+    while (*nca_p != ')' && *nca_p != '<') ++nca_p;
+    return *nca_p == '<';
+}
+template <long long... nca_N> struct nca_numbers {};
+template <class nca_E, bool nca_B, class nca_T, nca_T... nca_N> __device__ constexpr bool nca_enumerates() {
+    if constexpr (nca_B) {
+        if constexpr (nca_has<nca_under_t<nca_E>, nca_T, nca_N...>)
+            return (nca_is_enumerator<static_cast<nca_E>(nca_N)>() && ...);
+    }
+    return false;
+}
+// A member of an enumeration in Python: a number, and in C++ a value of any enumeration with enumerators of the numbers of
+// all members.
+template <class nca_T, nca_T... nca_N> struct nca_enumerator {
     nca_T nca_value;
     __device__ operator nca_T() const { return nca_value; }
-    template <class nca_E, int (*)[nca_enumerates<nca_E, __is_enum(nca_E), nca_T, nca_LEAST, nca_MOST> ? 1 : -1] = nullptr>
+    template <class nca_E, int (*)[nca_enumerates<nca_E, __is_enum(nca_E), nca_T, nca_N...>() ? 1 : -1] = nullptr>
     __device__ operator nca_E() const { return static_cast<nca_E>(nca_value); }
 };
 enum { nca_by_pointer, nca_by_mdspan, nca_by_span, nca_by_element };

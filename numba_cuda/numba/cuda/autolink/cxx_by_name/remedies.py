@@ -30,9 +30,6 @@ _NOT_AN_ENUMERATOR = re.compile(
 _OTHER_ENUMERATION = re.compile(
     r'of type "(?P<given>[A-Za-z_][\w:]*)" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w: ]*)"'
 )
-_OUT_OF_RANGE = re.compile(
-    r'from "const nca::nca_enumerator<[\w ]+, (?P<least>-?\d+)\w*, (?P<most>-?\d+)\w*>" to "(?P<type>[A-Za-z_][\w:]*)"'
-)
 _NOT_A_NUMBER = re.compile(
     r'(?:argument of type "(?P<given>[^"]+ \*|std::nullptr_t)" is incompatible with parameter of type'
     r'|conversion function from "(?:const )?cuda::std::(?:mdspan|tuple)<.*>" to)'
@@ -240,10 +237,6 @@ def explain_error(text: str, called: str = "", with_n: str = "n") -> tuple[str, 
     if found := _OTHER_ENUMERATION.search(text):
         is_number = found["type"] in NUMPY_TYPES
         return text, "pass its number, x + 0" if is_number else f"make it one in the kernel: lib[{found['type']!r}](x)"
-    if found := _OUT_OF_RANGE.search(text):
-        numbers = f"the numbers {found['least']} to {found['most']}"
-        diagnosis = f"an enumeration of Python with {numbers} cannot be passed as {found['type']}, which has not all"
-        return diagnosis, f"give {found['type']} an underlying type that has them; or correct the numbers in Python"
     if found := _NO_CLASS.search(text):
         is_struct = found["type"].endswith("*") and found["type"].rstrip(" *") not in NUMPY_TYPES
         return text, "write -> for the dot" if is_struct else "pass an object that has the member"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,10 @@ from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunctio
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.np import numpy_support
 
+from numba_cuda_autolink.assigned_names import Assigned
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.plain_types import Parameter, element_type
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite, origins_of
@@ -62,6 +65,8 @@ class CallRecord:
     # was not asked
     seconds: float | None
     stored: bool
+    # expression: of a C++ expression that is called, such as a lambda, its whole text
+    expression: str = ""
 
     @property
     def call(self) -> str:
@@ -111,7 +116,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
             f"{_shown_type(getattr(each, 'dtype', each))}&" if number in site.callee.referred else _shown_type(each)
             for number, each in enumerate(site.argtypes)
         )
-        calls.append(CallRecord(*what, shown_types, *where, chain, function, *how))
+        expression, _ = site.callee.expression or ("", None)
+        calls.append(CallRecord(*what, shown_types, *where, chain, function, *how, expression))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
     if link is not None and output == "cubin":
@@ -139,7 +145,15 @@ def _shown_type(argtype: Any) -> str:
 def _names_of(callee: Callee) -> tuple[str, str]:
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name), str(callee.obj.name)
+    if callee.expression is not None:
+        return _name_of_expression(*callee.expression), "<expression>"
     return callee.name, safe_repr(callee.obj, _LONGEST_REPR)
+
+
+def _name_of_expression(text: str, given: Assigned) -> str:
+    """Return the variable that holds a C++ expression, or what it is, with the line that gave it."""
+    kind = "lambda" if text.startswith("[") else "expression"
+    return given.variable or f"{kind} at {os.path.basename(shown_file(given.filename))}:{given.line}"
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import operator
 import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
     FRONT_END,
+    LINES_MOVED,
     MADE_WITH,
     NOT_CACHED,
     OWN_FILE,
@@ -26,6 +30,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     is_inline,
     known_changes,
     lines_in,
+    made_with,
     nearest,
     of_same_call,
     subject_of,
@@ -33,7 +38,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     types_of,
     what_differs,
 )
-from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, StoredEntry
+from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, FILE, StoredEntry
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -46,34 +51,67 @@ _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file
 # Words before the names of what an entry contains.
 _NAMED = ("module", "value", "define", "closure", "default")
 _MOST_CALLS = 3
-
+_MOST_VALUES = 4
+_LONGEST_BEGINNING = 60  # characters of a text
+KERNELS = "link", "kernel"
 
 _CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
+_CACHED = " (cache=True)"
 
 
-class _Build(NamedTuple):
+@dataclass(frozen=True)
+class _Build:
     entry: StoredEntry
     before: StoredEntry | None  # the one that it is compared with
     new: str  # the architecture, output or text that it is the first of, where earlier ones of its name have others
     compiled: _Build | None = None  # of a link, the kernel of ``cache=True`` that the same run compiled for it
+
+    @functools.cached_property
+    def changes(self) -> list[str]:
+        """What changed since the one that it is compared with."""
+        return [] if self.before is None else known_changes(self.before, self.entry)
+
+    @functools.cached_property
+    def why(self) -> tuple[list[str], list[str]]:
+        """The causes, and which lines of Python files were edited."""
+        return _causes_of(self)
+
+    @functools.cached_property
+    def made_with(self) -> str:
+        """The values in which a kernel differs from the one that it is compared with, of the same run; empty if it
+        differs in something else."""
+        if self.before is None or self.before.run != self.entry.run:
+            return ""
+        values = [each.partition(MADE_WITH)[2].rpartition(", not ")[0] for each in self.changes]
+        return " and ".join(values) if all(values) else ""
 
 
 def builds(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
     """Return a line for each of *entries*, latest first: when, for which architecture, and why it was built; last, what
     is not cached. One stands for those that one run built for the same cause. What they are compared with is among the
     *known* ones."""
+    return [line for line, _ in _lines(entries, known, every_kind)]
+
+
+def _lines(
+    entries: Sequence[StoredEntry], known: Sequence[StoredEntry], every_kind: bool
+) -> Iterator[tuple[str, list[StoredEntry]]]:
+    """Yield the lines, each with the entries that it is of."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    lines = []
-    for _, of_run in itertools.groupby(_with_earlier(shown, known), key=lambda each: _rebuilt_with(each, names)):
-        first, *others = of_run
-        named = list(dict.fromkeys(_name_of(each, names) for each in (first, *others)))
-        count = len(others) + 1 if len(named) == 1 else 1
-        line = _line(first, formatting.listed(named, _MOST_CALLS))
-        if count > 1 and _is_sibling(first):
-            line = f"{target_of(first.entry):7} {printable(named[0])}: {MADE_WITH}{count} other values"
-        lines.append(f"{_written(first.entry)}  {line}{f' ({count} builds)' if count > 1 else ''}")
-    return lines
+    for _, same in itertools.groupby(_with_earlier(shown, known), key=lambda each: _rebuilt_with(each, names)):
+        of_run = list(same)
+        first = of_run[0]
+        named = list(dict.fromkeys(_name_of(each, names) for each in of_run))
+        count = len(of_run) if len(named) == 1 else 1
+        name = formatting.listed(named, _MOST_CALLS)
+        text = _describe(first, name)
+        if count > 1 and first.made_with:
+            values = formatting.listed([each.made_with for each in reversed(of_run)], _MOST_VALUES)
+            text = f"{name}: {MADE_WITH}{values}"
+        repeated = f" ({count} builds)" if count > 1 else ""
+        parts = [part for each in of_run for part in (each, each.compiled) if part is not None]
+        yield f"{_written(first.entry)}  {_line(first, text)}{repeated}", [part.entry for part in parts]
 
 
 def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
@@ -81,18 +119,8 @@ def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
     entry, name = build.entry, _name_of(build, names)
     if build.before is None:
         return (entry.digest,)
-    why = MADE_WITH if _is_sibling(build) else _describe(build, name).removeprefix(name)
-    return entry.run, target_of(entry), why, name if entry.kind != "link" or _is_sibling(build) else ""
-
-
-def _is_sibling(build: _Build) -> bool:
-    """Whether a kernel differs from the one that it is compared with, of the same run, in the values that it was made
-    with."""
-    before = build.before
-    if before is None or before.run != build.entry.run:
-        return False
-    causes = known_changes(before, build.entry)
-    return bool(causes) and all(MADE_WITH in each for each in causes)
+    why = MADE_WITH if build.made_with else _describe(build, name).removeprefix(name)
+    return entry.run, target_of(entry), why, "" if entry.kind in KERNELS and not build.made_with else name
 
 
 def as_data(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
@@ -104,7 +132,7 @@ def as_data(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, eve
     found = []
     for build in _with_earlier(shown, known):
         entry, before = build.entry, build.before
-        causes, edited = _causes_of(build)
+        causes, edited = build.why
         what = {"name": _name_of(build, names), "kind": entry.kind, "architecture": target_of(entry)}
         where = {"types": types_of(entry), "path": fact(entry, "path")}
         when = {"built": entry.written, "compared_with": None if before is None else before.written}
@@ -121,7 +149,7 @@ def details(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, eve
     by_digest = {each.digest: each for each in known}
     for build in _with_earlier(shown, known):
         entry, before = build.entry, build.before
-        lines.append(f"{_written(entry)}  {_line(build, _name_of(build, names))}")
+        lines.append(f"{_written(entry)}  {_line(build, _describe(build, _name_of(build, names)))}")
         place = fact(entry, "path") or entry.name
         types = fact(entry, "types")
         lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
@@ -138,16 +166,25 @@ def details(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, eve
     return lines
 
 
-def find(entries: Sequence[StoredEntry], name: str) -> list[StoredEntry]:
+def find(
+    entries: Sequence[StoredEntry], known: Sequence[StoredEntry], name: str, *, every_kind: bool
+) -> list[StoredEntry]:
     """Return those of *entries* whose name contains *name*, in a form in which it is printed, or as the whole path. If
-    there are none, return the builds of all that contains a file, function, module or value of this name."""
+    there are none, return the builds of all that contains a file, function, module or value of this name, or one with
+    *name* in it; or else those whose lines have it. What they are compared with is among the *known* ones."""
     wanted = os.path.normpath(name) if name else ""
-    found = [each for each in entries if any(name in form or wanted in form for form in _forms(each))]
+    own = [name.replace(_CACHED, "")] if _CACHED not in name or name.endswith(_CACHED) else []
+    found = [
+        each for each in entries if any(each_name in form for form in _forms(each) for each_name in (*own, wanted))
+    ]
     if found:
         return found
     cause = name.removeprefix("value ")
-    using = {subject_of(each) for each in entries if cause in _causes(each)}
-    return [each for each in entries if subject_of(each) in using]
+    for contains in (operator.contains, lambda causes, part: any(part in each for each in causes)):
+        using = {subject_of(each) for each in entries if contains(_causes(each), cause)}
+        if found := [each for each in entries if subject_of(each) in using]:
+            return found
+    return [each for line, shown in _lines(entries, known, every_kind) if name in line for each in shown]
 
 
 def names_like(entries: Sequence[StoredEntry], name: str) -> str:
@@ -161,9 +198,10 @@ def names_like(entries: Sequence[StoredEntry], name: str) -> str:
     return f"; did you mean {in_other_case}?" if in_other_case else did_you_mean(name, names)
 
 
-def _forms(entry: StoredEntry) -> tuple[str, ...]:
+def _forms(entry: StoredEntry) -> list[str]:
     subject, path = subject_of(entry), fact(entry, "path")
-    return entry.name, *(_named(subject, path, entry, with_types=with_types) for with_types in (False, True))
+    ways = itertools.product((False, True), repeat=2)
+    return [entry.name, *(_named(subject, path, entry, *way).removesuffix(_CACHED) for way in ways)]
 
 
 def _causes(entry: StoredEntry) -> set[str]:
@@ -184,17 +222,24 @@ def _shown(entries: Sequence[StoredEntry], every_kind: bool) -> Sequence[StoredE
 
 
 def _names(entries: Sequence[StoredEntry]) -> Mapping[bytes, str]:
-    """Return a name for each of *entries*, by its digest: with argument types where there are several."""
+    """Return a name for each of *entries*, by its digest: with argument types and the name in the code where there are
+    several."""
     files = _files(entries)
-    types = defaultdict[Subject, set[str]](set)
+    several = [defaultdict[Subject, set[str]](set) for _ in (types_of, _entry_of)]
     for entry in entries:
-        types[subject_of(entry)].add(types_of(entry))
-    return {
-        entry.digest: _named(
-            subject_of(entry), files[fact(entry, "path")], entry, with_types=len(types[subject_of(entry)]) > 1
+        for given, quality in zip(several, (types_of, _entry_of), strict=True):
+            given[subject_of(entry)].add(quality(entry))
+    names = {}
+    for entry in entries:
+        subject = subject_of(entry)
+        names[entry.digest] = _named(
+            subject, files[fact(entry, "path")], entry, *(len(given[subject]) > 1 for given in several)
         )
-        for entry in entries
-    }
+    return names
+
+
+def _entry_of(entry: StoredEntry) -> str:
+    return fact(entry, "entry_name") if entry.kind == "link" else ""
 
 
 def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
@@ -211,22 +256,19 @@ def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
     return short
 
 
-def _named(subject: Subject, file: str, entry: StoredEntry, *, with_types: bool = False) -> str:
+def _named(subject: Subject, file: str, entry: StoredEntry, with_types: bool = False, with_entry: bool = False) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
     if kernel:
         types = f"({types_of(entry)})" if with_types else ""
-        own = fact(entry, "entry_name")
-        given = f" as {own}" if own not in ("", kernel) else ""
-        return (
-            f"{file}:{kernel}{types}{given}{' (cache=True)' if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
-        )
+        given = f" as entry {_entry_of(entry)!r}" if with_entry and _entry_of(entry) else ""
+        return f"{file}:{kernel}{types}{given}{_CACHED if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
     if file:
         return file
     return subject.name if entry.kind in ("program", "link", NOT_CACHED) else f"{entry.kind} {subject.name}"
 
 
-def _line(build: _Build, name: str) -> str:
-    return f"{target_of(build.entry):7} {printable(_describe(build, name))}"
+def _line(build: _Build, text: str) -> str:
+    return f"{target_of(build.entry):7} {printable(text)}"
 
 
 def _name_of(build: _Build, names: Mapping[bytes, str]) -> str:
@@ -255,11 +297,11 @@ def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) 
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
-        is_first = before is None and entry.kind in ("link", "kernel")
-        moved = _moved_from(entry, of_code[entry.kind, _own_code(entry)]) if is_first else ""
+        is_first = before is None and entry.kind in KERNELS
+        moved = _moved_from(entry, of_code[entry.kind, _own_code(entry)]) if is_first and not of_name else ""
         new = moved or _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
-            new = " of this text"
+            new = f" of {_beginning(entry)}"
         found.append(_Build(entry, before, new))
         of_name.append(entry)
     return sorted(_paired(found)[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
@@ -269,11 +311,13 @@ def _base(
     entry: StoredEntry, entries: Mapping[bytes, StoredEntry], earlier: Sequence[StoredEntry]
 ) -> StoredEntry | None:
     """Return what *entry* is compared with: what its record names, or else, as where that was removed or is on another
-    machine, the latest of the *earlier* ones that were built for the same call; ``None`` if there is none."""
+    machine, the latest of the *earlier* ones that were built for the same call and made with the same values; ``None``
+    if there is none."""
     if entry.base in entries:
         return entries[entry.base]
-    of_call = (each for each in reversed(earlier) if call_of(each) == call_of(entry))
-    return next((each for each in of_call if each.digest != entry.digest), None)
+    of_call = call_of(entry), made_with(entry)
+    alike = (each for each in reversed(earlier) if (call_of(each), made_with(each)) == of_call)
+    return next((each for each in alike if each.digest != entry.digest), None)
 
 
 def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
@@ -300,7 +344,7 @@ def _paired(found: Sequence[_Build]) -> list[_Build]:
     for build in found:
         entry = build.entry
         if entry.kind == "kernel" and (link := links.pop(_run_of(entry), None)) is not None:
-            paired[link] = paired[link]._replace(compiled=build)
+            paired[link] = dataclasses.replace(paired[link], compiled=build)
             continue
         paired[entry.digest] = build
         if entry.kind == "link" and entry.run:
@@ -314,24 +358,40 @@ def _run_of(entry: StoredEntry) -> tuple[str, ...]:
 
 def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     """Return what *entry* is the first of, if all *earlier* ones of its name have another: `` for sm_90``."""
-    for word, quality in (("for", target_of), ("for", _output), ("with", _front_end), ("with", lines_in)):
+    for word, quality in _QUALITIES:
         alike = [each for each in earlier if quality(each) == quality(entry)]
-        if earlier and quality(entry) and not alike:
-            return f" {word} {quality(entry)}"
+        if earlier and not alike:
+            return f" {word}{quality(entry)}" if quality(entry) else ""
         earlier = alike
     return ""
 
 
 def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
-    """Return the folder that a kernel was moved from, if one *of* the same *code* was built in a file that is gone:
-    ``, moved from FOLDER``."""
-    path = fact(entry, "path")
-    others = dict.fromkeys(fact(each, "path") for each in of_code if each.written < entry.written)
-    for other in others:
-        folder, name = os.path.split(other)
-        if path and name == os.path.basename(path) and other != path and not os.path.exists(other):
-            return f", moved from {folder}"
+    """Return the folder that a kernel was moved or copied from, if one *of* the same *code* was built in a file of this
+    name that is gone, or that was the same: ``, moved from FOLDER``."""
+    path, lines = fact(entry, "path"), _lines_of_file(entry)
+    for other in dict.fromkeys(each for each in of_code if each.written < entry.written):
+        place = fact(other, "path")
+        if not path or os.path.basename(path) != os.path.basename(place) or path == place:
+            continue
+        if not os.path.exists(place):
+            return f", moved from {os.path.dirname(place)}"
+        if lines and _lines_of_file(other) == lines:
+            return f", copied from {os.path.dirname(place)}"
     return ""
+
+
+def _lines_of_file(entry: StoredEntry) -> tuple[str, ...]:
+    """Return digests of the lines of the file that a kernel is in; empty if they are not known."""
+    lines = dict(entry.lines)
+    return lines.get(OWN_FILE) or lines.get(f"{FILE}{os.path.basename(fact(entry, 'path'))}", ())
+
+
+def _beginning(entry: StoredEntry) -> str:
+    """Return how the text of inline C++ begins."""
+    text = next((text for label, text in entry.texts if label.startswith("source ")), "").strip()
+    first = text.partition("\n")[0].rstrip()
+    return f"the text {first[:_LONGEST_BEGINNING]!r}..." if first else "this text"
 
 
 def _own_code(entry: StoredEntry) -> str:
@@ -348,24 +408,31 @@ def _front_end(entry: StoredEntry) -> str:
     return fact(entry, FRONT_END)
 
 
+_QUALITIES = (
+    ("for ", target_of),
+    ("for ", _output),
+    ("with ", _front_end),
+    ("with ", lines_in),
+    (MADE_WITH, made_with),
+)
+
+
 def _describe(build: _Build, name: str) -> str:
     """Return what was built, which users know by *name*, and why."""
     own = fact(build.entry, "kernel").rpartition("<locals>.")[2] or os.path.basename(name)
-    causes, edited = _causes_of(build)
+    causes, _ = build.why
     if build.entry.kind == NOT_CACHED:
         return f"{name} {causes[0]}"
-    if not causes:
-        return f"{name}: edited: {', '.join(edited)}"
     # What is of the entry itself needs no name.
     first, *more = (each.removeprefix(f"{own}: ") for each in causes)
-    first = name + first.removeprefix(own) if first.startswith(f"{own} changed") else f"{name}: {first}"
-    text = ", ".join([first, *more])
-    return f"{text}; edited: {', '.join(edited)}" if edited else text
+    itself = next((word for word in (" changed", " is not cached") if first.startswith(f"{own}{word}")), "")
+    return ", ".join([name + first.removeprefix(own) if itself else f"{name}: {first}", *more])
 
 
 def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
-    """Return why something was built, and which lines of Python files were edited, besides those in the causes."""
-    entry, before, new, compiled = build
+    """Return why something was built, and which lines of Python files were edited: these are the causes where nothing
+    else is known."""
+    entry, before, compiled = build.entry, build.before, build.compiled
     if entry.kind == NOT_CACHED:
         return [f"is not cached: {' '.join(fact(entry, 'reason').split())}"], []
     if fact(entry, DAMAGED):
@@ -375,25 +442,27 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if before is None:
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
-        return [f"first build{new}{f' of {for_calls}' if calls else ''}"], []
-    causes, edited = known_changes(before, entry), []
+        return [f"first build{build.new}{f' of {for_calls}' if calls else ''}"], []
+    causes: list[str] = []
+    for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):
+        causes += [] if _is_said(cause, causes) else [cause]
+    edited = dict.fromkeys(edited_lines(before, entry))
     if compiled is not None and compiled.before is not None:
-        for cause in known_changes(compiled.before, compiled.entry):
-            file, is_file, lines = cause.partition(" changed")
-            if not (is_file and file.endswith(".py")):
-                causes += [] if _is_said(cause, causes) else [cause]
-            elif not (lines and any(each.endswith(f" changed{lines}") for each in causes)):
-                edited.append(f"{file}{lines}")
-    if not causes:
-        edited = edited or edited_lines(before, entry)
-        causes = [] if edited else [what_differs(before, entry)]
-    return list(dict.fromkeys(causes)), edited
+        edited |= dict.fromkeys(edited_lines(compiled.before, compiled.entry))
+    of_files = [each for each in causes if each.partition(" changed")[0].endswith(".py")]
+    others = [each for each in causes if each not in of_files]
+    files = [each.partition(": ")[0] for each in edited]
+    in_lines = [each.replace(": ", " changed: ", 1) for each in edited]
+    in_lines += [each for each in of_files if each.partition(" changed")[0] not in files]
+    if in_lines and all(each.endswith(LINES_MOVED) for each in others):
+        others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]
+    return others or [what_differs(before, entry)], list(edited)
 
 
 def _is_said(cause: str, causes: Sequence[str]) -> bool:
-    """Whether *causes* have the change of a value, which *cause* names with the function that reads it."""
+    """Whether *causes* have *cause*, or the change of a value that it names with the function that reads it."""
     of_value = _CHANGE_OF_VALUE.match(cause)
-    return of_value is not None and any(each.endswith(f"value {of_value[1]}") for each in causes)
+    return cause in causes or bool(of_value and any(each.endswith(f"value {of_value[1]}") for each in causes))
 
 
 def _size(entry: StoredEntry) -> str:

@@ -18,7 +18,7 @@ _ROOM = 100  # characters of an object's repr
 _LONGEST_OF_TEXT = 70  # characters of the repr of a library's item, up to which it has all of the library's text
 
 
-def call_item(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
+def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) -> Item:
     took = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
     took += ", stored earlier under its link key" if call.stored else ""
     returned = tuple(
@@ -26,6 +26,8 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Ite
         for code in call.returned
     )
     of = [Item("object", whole)] if (whole := whole_name(call)) else []
+    if call.expression and seen.setdefault(call.expression, number) == number:
+        of.append(Item("C++", call.expression))
     place = *of, Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", inlining(call))]
     found = Item(f"returned{took}", "" if returned else "nothing to link", returned)
@@ -65,9 +67,14 @@ def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
         left = f": {formatting.listed(call.called)}" if call.called else ""
         became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
         groups.setdefault((full_name(call), arguments, f"{found}{became}"), []).append(call)
-    found_groups = []
+    found_groups, seen = [], set()
     for (name, arguments, rest), some in groups.items():
-        found_groups.append(Item(name, f"{arguments}{formatting.times(some)} at {formatting.places(some)}{rest}"))
+        text = some[0].expression
+        below = (Item("C++", text),) if text and text not in seen else ()
+        seen.add(text)
+        found_groups.append(
+            Item(name, f"{arguments}{formatting.times(some)} at {formatting.places(some)}{rest}", below)
+        )
     return tuple(found_groups)
 
 
@@ -81,7 +88,7 @@ def whole_name(call: CallReport) -> str:
     of a library that is given as a long text, of which the repr has the beginning."""
     of_text = item_name(call.object) is not None and file_of_item(call.object) is None
     is_cut = of_text and len(call.object) > _LONGEST_OF_TEXT
-    tells_all = full_name(call) == call.object or call.object.startswith("<") or is_cut
+    tells_all = bool(call.expression) or full_name(call) == call.object or call.object.startswith("<") or is_cut
     return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
 
 

@@ -30,7 +30,7 @@ from numba_cuda_autolink.package_versions import NOT_INSTALLED, version_of
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
-from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
+from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, FunctionRecord
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
@@ -55,6 +55,7 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     sources = [each for unit in units for each in (unit, *unit.members)]
     known = {_key(LinkedInput.of(source)): source.input for source in sources}
     codes, functions = _codes(facts, items, known)
+    codes = _with_names_of_calls(codes, facts.calls)
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
     calls = tuple(CallReport(**vars(call), returned=each) for call, each in zip(facts.calls, returned, strict=True))
@@ -65,7 +66,10 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         bounds = _launch_bounds(code, facts.entry_name)
         used["occupancy"] = occupancies(facts.target.arch, used["registers"], used["shared"], bounds)
         if in_result := functions_of(code, facts.entry_name):
-            used["functions"] = function_reports(in_result, facts.entry_name)
+            expressions = {call.site for call in facts.calls if call.expression}
+            made = [part for part in parts if not expressions.isdisjoint(part.brought_by)]
+            names = {name: part.name for part in made for name in part.defines or () if name.startswith("cxx_")}
+            used["functions"] = function_reports(in_result, facts.entry_name, names)
             calls = with_inlining(calls, codes, in_result, functions.reached)
         if listings:
             inputs = [known.get(_key(item)) for item in items]
@@ -81,6 +85,19 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     return Report(
         kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions(_front_end(record))
     )
+
+
+def _with_names_of_calls(codes: Iterable[CodeReport], calls: Iterable[CallRecord]) -> tuple[CodeReport, ...]:
+    """Return *codes*; those of a C++ expression have the name of its object in place of its text."""
+    by_site = {call.site: call for call in calls if call.expression}
+
+    def named(code: CodeReport) -> CodeReport:
+        found = (by_site[site] for site in code.brought_by if site in by_site)
+        call = next((each for each in found if code.name.startswith(f"{each.expression}(")), None)
+        name = code.name if call is None else call.name + code.name.removeprefix(call.expression)
+        return replace(code, name=name, parts=tuple(map(named, code.parts)))
+
+    return tuple(map(named, codes)) if by_site else tuple(codes)
 
 
 def _launch_bounds(cubin: bytes, entry_name: str) -> int | None:

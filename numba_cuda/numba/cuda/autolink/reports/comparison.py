@@ -24,7 +24,8 @@ _DEFAULT = "default"  # an option that is not recorded
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
 _OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
-_PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
+# Of a name that begins with it: its modules or namespaces, or the line of a C++ expression without a variable.
+_PATH = re.compile(r"(?:[\w$]+::)+|(?:lambda|expression) at [^:(]*:\d+")
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
 
 
@@ -183,8 +184,8 @@ def _short(names: Collection[str]) -> dict[str, str]:
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
-    """Return the new names of functions that are in another module or namespace now: of those that only one of the
-    results has, the only ones that are equal without it."""
+    """Return the new names of functions that are in another module, namespace or line now: of those that only one of
+    the results has, the only ones that are equal without it."""
     alone = [[name for name in some if name not in other] for some, other in ((before, now), (now, before))]
     short = [Counter(_without_path(name) for name in names) for names in alone]
     only = {name for name, number in short[0].items() if number == short[1][name] == 1}

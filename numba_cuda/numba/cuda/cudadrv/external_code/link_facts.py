@@ -12,7 +12,7 @@ import cuda.core
 
 from numba_cuda_autolink.package_versions import version_of
 
-from .cache.changes import COMPILED_FOR, FRONT_END, NOT_CACHED
+from .cache.changes import COMPILED_FOR, FRONT_END
 from .cache.entry import Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
@@ -51,8 +51,6 @@ def link_facts(request: LinkRequest) -> Facts:
     for unit, subject, key in _units(plan):
         if key is None:
             found.append((subject, "file", sha256(unit.input.code)[:16]))
-            if unit.input.kind is kinds.CUDA:
-                found.append((subject, "program", NOT_CACHED))
             continue
         found += (
             (fact[0] and subject if fact[1] not in ("file", "at") else fact[0], *fact[1:])
@@ -82,15 +80,14 @@ def link_lines(request: LinkRequest) -> LineDigests:
 
 
 def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]]:
-    """Yield the units that are linked, with their names for users, and the keys of their programs, if these are
-    known."""
-    from .compile.plan_programs import program_key
+    """Yield the units that are linked, with their names for users, and of sources the keys of their programs."""
+    from .compile.plan_programs import describe_program
 
     inline = 0
     for number, unit in enumerate(plan.units):
         if unit.is_runtime:
             continue
-        key = program_key(plan, number) if unit.input.kind is kinds.CUDA else None
+        key = describe_program(plan, number) if unit.input.kind is kinds.CUDA else None
         subject = os.path.basename(unit.input.name)
         if key is not None:
             file, _, calls = key.name.partition(": ")

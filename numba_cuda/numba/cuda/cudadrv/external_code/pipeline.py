@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "11"
+_FORMAT = "12"
 
 
 @dataclass(frozen=True)

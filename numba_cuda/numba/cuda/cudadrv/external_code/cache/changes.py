@@ -22,6 +22,7 @@ OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
+LINES_MOVED = ": lines moved (line information)"
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
@@ -91,9 +92,17 @@ def call_of(entry: StoredEntry) -> tuple[str, ...]:
 
 
 def lines_in(entry: StoredEntry) -> str:
-    """Return ``"line information"`` for a program that has it, as all have for the emulator."""
-    has_lines = entry.kind == "program" and any(label == "lineinfo" for _, label, _ in entry.facts)
-    return "line information" if has_lines else ""
+    """Return in words whether a program has line information, as all have for the emulator; empty for others."""
+    if entry.kind != "program":
+        return ""
+    return "line information" if any(label == "lineinfo" for _, label, _ in entry.facts) else "no line information"
+
+
+def made_with(entry: StoredEntry) -> str:
+    """Return the values that a kernel was made with, as ``n=2, m=3``."""
+    own = fact(entry, "kernel").rpartition("<locals>.")[2]
+    named = [(label.partition(" "), value) for of, label, value in entry.facts if own and of == own]
+    return ", ".join(f"{name}={value}" for (kind, _, name), value in named if kind == "closure")
 
 
 def types_of(entry: StoredEntry) -> str:
@@ -140,17 +149,19 @@ def _lines_around(entry: StoredEntry) -> tuple[tuple[str, ...], tuple[str, ...]]
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     """Return what changed from *before* to *after*, for users; if nothing that they know of is known, the lines of
     Python that were edited, or else what differs."""
-    if found := known_changes(before, after):
-        return found
-    edited = edited_lines(before, after)
-    return [f"edited: {', '.join(edited)}"] if edited else [what_differs(before, after)]
+    found = known_changes(before, after) or [
+        each.replace(": ", " changed: ", 1) for each in edited_lines(before, after)
+    ]
+    return found or [what_differs(before, after)]
 
 
 def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return which lines were edited in the files of the Python functions of two kernels."""
-    files = [label for label, _ in after.lines if label.startswith(FILE)]
-    found = ((label.removeprefix(FILE), _changed_lines(label, before, after)) for label in files)
-    return [f"{name}{lines}" for name, lines in found if lines]
+    """Return which lines were edited in the files of the Python functions of two kernels, as ``m.py: line 8``."""
+    own = os.path.basename(fact(after, "path"))
+    files = ((own if label == OWN_FILE else label.removeprefix(FILE), label) for label, _ in after.lines)
+    python = [(file, label) for file, label in files if label.startswith(FILE) and file.endswith((own, ".py"))]
+    edited = ((file, _changed_lines(label, before, after)) for file, label in python)
+    return [f"{file}{lines}" for file, lines in edited if lines]
 
 
 def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
@@ -165,7 +176,7 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if label == OWN_FILE or (subject and label in COMPILED) or label in _LINES:
+        if label in (OWN_FILE, NOT_CACHED, *_LINES) or (subject and label in COMPILED):
             continue
         if label in (*_TOOLS, COMPILED_FOR) and None in values:
             continue
@@ -187,8 +198,9 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
     calls = [(key, old.get(key), new.get(key)) for key in changed if key[1] == "calls"]
+    found += [f"{subject} is not cached: {why}" for (subject, label), why in new.items() if label == NOT_CACHED]
     found = found or [_in_words(*key, before, after, *values) for key, *values in calls]  # follow from the others
-    found = found or _compiled_otherwise(old, new) or [f"{each}: lines moved (line information)" for each in moved]
+    found = found or _compiled_otherwise(old, new) or [f"{each}{LINES_MOVED}" for each in moved]
     return list(dict.fromkeys(found))
 
 
@@ -196,9 +208,7 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
     """Return which programs were compiled again, of which nothing that users know of changed, and where."""
     found = []
     for subject in [subject for subject, label in new if subject and label == "program"]:
-        if new[subject, "program"] == NOT_CACHED:
-            found.append(f"{subject}: compiled again, as it is not cached")
-        elif old.get((subject, "program")) != new[subject, "program"]:
+        if old.get((subject, "program")) != new[subject, "program"]:
             if moved := _moved_files(old, new):
                 found += moved
                 continue

@@ -31,28 +31,30 @@ class LastRuns:
 
     def __init__(self, disk: DiskEntries):
         self._disk = disk
-        self._used: dict[tuple[str, ...], _Used] = {}  # by this run
+        self._known: dict[tuple[str, ...], _Used] = {}  # as this run read it, or noted it since
 
     def note(self, subject: tuple[str, ...], digest: bytes) -> None:
         """Note that this run uses the entry with *digest*, which is a build of *subject*."""
-        used, text = self._used.get(subject), digest.hex()
-        if used is not None and used.used[-1] == text:
-            return
-        found = used or self._read(subject)
+        found, text = self._read(subject), digest.hex()
         before = found.before if found.run == RUN else found.used
         own = found.used if found.run == RUN else ()
         noted = _Used(RUN, (*(each for each in own if each != text), text)[-_MOST_USED:], before)
-        self._used[subject] = noted
+        self._known[subject] = noted
         if noted.used != found.used:  # else the next run reads the same
             self._write(subject, noted)
 
     def earlier(self, subject: tuple[str, ...]) -> tuple[list[bytes], list[bytes]]:
         """Return the digests of what the run before this one used of *subject*, and of what this one used so far."""
-        found = self._used.get(subject) or self._read(subject)
+        found = self._read(subject)
         before, own = (found.before, found.used) if found.run == RUN else (found.used, ())
         return [*map(bytes.fromhex, before)], [*map(bytes.fromhex, own)]
 
     def _read(self, subject: tuple[str, ...]) -> _Used:
+        if subject not in self._known:
+            self._known[subject] = self._read_file(subject)
+        return self._known[subject]
+
+    def _read_file(self, subject: tuple[str, ...]) -> _Used:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             if (path := self._path(subject)) is not None:
                 with open(path, "rb") as file:

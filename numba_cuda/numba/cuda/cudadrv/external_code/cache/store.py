@@ -18,16 +18,16 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import call_of, changes_in_words, nearest, of_same_call
+from .changes import call_of, changes_in_words, made_with, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
-from .entry import CacheKey, Facts, StoredEntry, data_of, described, pack, unpack
+from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
 from .last_runs import RUN, LastRuns
 from .settings import CacheSettings
 from .statistics import Statistics, leave
@@ -247,11 +247,11 @@ class CacheStore:
             self._remember(digest, data)
         return self.disk.write_entry(digest, entry, built)
 
-    def note_not_cached(self, kind: str, name: str, why: str, facts: Facts = ()) -> None:
+    def note_not_cached(self, kind: str, name: str, why: str, facts: Iterable[tuple[str, str, str]] = ()) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
         logger.info("%s %r is not cached: %s", kind, name, why)
-        parts = ("kind", kind), ("of", repr(facts)), ("reason", why)
         known = *facts, ("", "kind", kind), ("", "reason", why)
+        parts = (("known", repr(known)),)
         self.disk.write(CacheKey("not cached", name, parts, facts=lambda: known), b"")
 
     def verify(self, key: CacheKey, cached: bytes, origin: str, build: Callable[[], bytes | None]) -> None:
@@ -363,9 +363,11 @@ class CacheStore:
         another folder, or if it used nothing, of what this one used, the one that differs least."""
         entry = described(key)
         for digests in self._runs.earlier(key.subject):
-            found = (self._used_entry(each) for each in digests if each != key.digest)
+            found = [self._used_entry(each) for each in digests if each != key.digest]
             if of_call := [each for each in found if each is not None and call_of(each) == call_of(entry)]:
-                return nearest(entry, of_call)
+                base = nearest(entry, of_call)
+                # Of a kernel that was made with these values, the entry may have been removed.
+                return None if base is not None and None in found and made_with(base) != made_with(entry) else base
         return None
 
     def _used_entry(self, digest: bytes) -> StoredEntry | None:
@@ -376,12 +378,11 @@ class CacheStore:
 
     def _base_digest(self, key: CacheKey) -> bytes:
         """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""
-        if (base := self._base(key)) is not None:
-            return base.digest
-        was_there = (
-            any(key.digest in each for each in self._runs.earlier(key.subject)) and self.disk.entry(key.digest) is None
-        )
-        return key.digest if was_there else b""
+        used = any(key.digest in each for each in self._runs.earlier(key.subject))
+        if used and self.disk.entry(key.digest) is None:
+            return key.digest
+        base = self._base(key)
+        return b"" if base is None else base.digest
 
     def _recall(self, digest: bytes) -> bytes | None:
         with _lock:

@@ -15,7 +15,7 @@ from ..diagnostics import progress, timeline
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
-from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, LinkPlan, LLVMModules, PlannedInput
+from ..plan.link_plan import KernelCode, LinkPlan, LLVMModules, PlannedInput
 from ..plan.plan_checks import with_variables_checked
 from ..platform.target import Target
 from . import programs
@@ -95,9 +95,9 @@ def keys_of(plan: LinkPlan, compiled: Sequence[Program | None]) -> list[bytes]:
     ]
 
 
-def program_key(plan: LinkPlan, number: int) -> CacheKey | None:
-    """Return the key of the program of a source of the plan; ``None`` if its headers are not on record."""
-    return programs.known_key(_checked_source(plan, number), plan.target)
+def describe_program(plan: LinkPlan, number: int) -> CacheKey:
+    """Return the key of the program of a source of the plan, or what describes one that is not cached."""
+    return programs.describe(_checked_source(plan, number), plan.target)
 
 
 def _key(link_input: LinkInput, target: Target) -> bytes:
@@ -116,17 +116,10 @@ def _checked_source(plan: LinkPlan, number: int) -> LinkInput:
 def called_in(plan: LinkPlan, kernel_code: KernelCode) -> list[tuple[CalledFunction, ...]]:
     """Return for each of the plan's units the functions in it that calls in Python reference and whose types are
     checked: calls of objects that returned the source; and if an object returned none, those whose names are in its
-    text.
-
-    Sources given as ``link=`` are as numba-cuda takes them: with whatever types.
-    """
+    text."""
     units = plan.units
     found: list[dict[CalledFunction, None]] = [{} for _ in units]
-    checked = [
-        number
-        for number, each in enumerate(units)
-        if each.input.kind is kinds.CUDA and each.origins != (NAMED_EXPLICITLY,)
-    ]
+    checked = [number for number, each in enumerate(units) if each.input.kind is kinds.CUDA]
     returned: dict[str, list[int]] = {}
     for number in checked:
         for origin in units[number].origins:

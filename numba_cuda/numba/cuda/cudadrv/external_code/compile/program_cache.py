@@ -143,7 +143,7 @@ class CachedUnit:
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
-        self._is_cacheable = not any(unit.option(option) for option in _NOT_CACHEABLE)
+        self._excluded = next((option for option in _NOT_CACHEABLE if unit.option(option)), "")
         self._keys = UnitKeys(unit)
         self.base_key = self._keys.headers
         self._lock = threading.Lock()
@@ -154,7 +154,11 @@ class CachedUnit:
         """Return the headers of now and the program's key, if they are on record; ``None`` if only a compile can find
         the headers."""
         with self._lock:
-            return self._current() if self._is_cacheable and self._headers.on_record() else None
+            return None if self._excluded or not self._headers.on_record() else self._current()
+
+    def describe(self) -> CacheKey:
+        """Return the key of the program, or what describes one that is not cached, and why it is not."""
+        return known.key if (known := self.known()) is not None else self._headers.uncached_key()
 
     def is_slow(self, called: Called = ()) -> bool:
         if (known := self.known()) is None:
@@ -218,7 +222,7 @@ class CachedUnit:
         the processes that need it."""
         if (known := self.known()) is not None:
             return known, None
-        if not self._is_cacheable:
+        if self._excluded:
             return None, self._make(compile_, run, None)
         with current_store().turn(self.base_key):
             if (known := self.known()) is not None:
@@ -233,7 +237,7 @@ class CachedUnit:
         timeline.note_program(compiled.code)
         data = _packed(compiled)
         with self._lock:
-            if not self._is_cacheable or not self._headers.record(compiled.lookups, began):
+            if not self._headers.record(compiled.lookups, began, self._excluded):
                 return _Made(data)
             known = self._current()
         if kept is None or known.key != kept.key:

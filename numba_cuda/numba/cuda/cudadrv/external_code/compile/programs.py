@@ -277,11 +277,10 @@ def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> byt
     return None if known is None else known.key.digest
 
 
-def known_key(source: LinkInput, target: Target) -> CacheKey | None:
-    """Return the key of a source's program for *target*, with its headers as they are; ``None`` if they are not on
-    record."""
-    known = unit_of(source, target).known()
-    return None if known is None else known.key
+def describe(source: LinkInput, target: Target) -> CacheKey:
+    """Return the key of a source's program for *target*, with its headers as they are, or what describes one that is
+    not cached."""
+    return unit_of(source, target).describe()
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

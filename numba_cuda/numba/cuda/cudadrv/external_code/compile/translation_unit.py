@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from numba_cuda_autolink.printable_texts import number_of
 
+from ..cache.changes import NOT_CACHED
 from ..cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from ..cache.store import current_store
 from ..headers.file_state import Header
@@ -161,7 +163,7 @@ class UnitKeys:
         form = ("record of headers", MANIFEST_FORMAT)
         # That of this machine's record of its headers, and that of the record for all machines, wherever the files are.
         places = ("places", repr((unit.name, unit.option("include_path"), self.roots)))
-        facts = functools.partial(self._facts, (), (), "")
+        facts = functools.partial(self._facts, (), (), (("program", ""),))
         self.headers = CacheKey("headers", self._name, (*self._parts(), places, form), facts=facts)
         layout = ("include paths", repr((self.roots.layout, self.roots.shared_with(unit.code))))
         self.source = CacheKey("source", self._name, (*self._parts(), layout, form), facts=facts)
@@ -176,14 +178,26 @@ class UnitKeys:
 
     def program(self, manifest: HeaderManifest, places: str) -> CacheKey:
         headers = f"{number_of(len(manifest.headers), 'file')}, sha256 {manifest.digest}"
-        own = [each for each in manifest.headers if not self.roots.is_packaged(each.path)]
+        parts = (*self._parts(), ("headers", headers), ("places", places))
+        compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
+        return self._key(parts, manifest.headers, (("program", compiled),))
+
+    def uncached(self, headers: tuple[Header, ...], why: str) -> CacheKey:
+        """Return what describes a program that is not cached, and *why*, of which these *headers* are known."""
+        return self._key((*self._parts(), (NOT_CACHED, why)), headers, ((NOT_CACHED, why),))
+
+    def _key(
+        self,
+        parts: tuple[tuple[str, str | bytes], ...],
+        headers: tuple[Header, ...],
+        compiled: Sequence[tuple[str, str]],
+    ) -> CacheKey:
+        own = [each for each in headers if not self.roots.is_packaged(each.path)]
         counts = Counter(os.path.basename(each.path) for each in own)
         names = [each.path if counts[name := os.path.basename(each.path)] > 1 else name for each in own]
         files = tuple((f"{FILE}{name}", each.sha256[:16]) for name, each in zip(names, own, strict=True))
-        parts = (*self._parts(), ("headers", headers), ("places", places))
         read = tuple((label, header.path, header.sha256) for (label, _), header in zip(files, own, strict=True))
-        compiled = hashlib.sha256(repr((headers, places)).encode()).hexdigest()[:16]
-        facts = functools.partial(self._facts, read, manifest.headers, compiled)
+        facts = functools.partial(self._facts, read, headers, compiled)
         own_texts = functools.partial(self._own_texts, read)
         return CacheKey("program", self._name, parts, files, facts, functools.partial(self._lines, read), own_texts)
 
@@ -207,9 +221,15 @@ class UnitKeys:
 
         return without_folder(self._unit.code)
 
-    def _facts(self, files: tuple[tuple[str, str, str], ...], headers: tuple[Header, ...], compiled: str) -> Facts:
+    def _facts(
+        self,
+        files: tuple[tuple[str, str, str], ...],
+        headers: tuple[Header, ...],
+        compiled: Sequence[tuple[str, str]],
+    ) -> Facts:
         """Return what users know of the program, with the *files* of their own, each a label, path and digest; of the
-        other *headers*; and a digest of what else counts of where it was *compiled*."""
+        other *headers*; and a label with a digest of what else counts of where it was *compiled*, or with why it is not
+        cached."""
         unit, library = self._unit, self._library.file
         path = unit.name if os.path.isfile(unit.name) else ""
         if library:
@@ -238,7 +258,7 @@ class UnitKeys:
             (subject, "headers", _short_digest(packaged)),
             (subject, "working directory", self._folder),
             (subject, "packages", sys.prefix),
-            (subject, "program", compiled),
+            *((subject, *each) for each in compiled),
             ("", "NVRTC", nvrtc_build()),
             ("", "cuda.core", cuda.core.__version__),
         )

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..cache.entry import CacheKey
 from ..cache.store import current_store
 from ..headers import manifest as manifests
 from ..headers.file_state import Header
@@ -31,7 +33,8 @@ class UnitHeaders:
     def __init__(self, unit: TranslationUnit, keys: UnitKeys):
         self._unit, self._keys, self._roots = unit, keys, keys.roots
         self._watch: HeaderWatch | None = None
-        self._why_not_cached = ""
+        # Where and why the latest compile could not be cached, and the headers that it is known to have read.
+        self._uncached: tuple[str, tuple[Header, ...]] = ("", ())
         self._alternatives: dict[Alternative, None] = {}  # seen on record, the newest first
         self._asked_elsewhere = False  # since the headers were last known
         self.places = ""
@@ -103,15 +106,16 @@ class UnitHeaders:
             return True
         return may_have_path(own, packaged)
 
-    def record(self, lookups: Mapping[str, Any], began: int) -> bool:
+    def record(self, lookups: Mapping[str, Any], began: int, excluded: str = "") -> bool:
         """Record what a compile that *began* then looked up, as `nvrtc_lookups` reports it; return whether that says
-        all that its program depends on."""
-        if (unknown := lookups["unknown"]) is not None:
-            self._watch = None
-            self._say_not_cached(*unknown)
-            return False
+        all that its program depends on. With an *excluded* option it does not."""
         seen = time.monotonic()
-        headers = self._read(lookups)
+        headers, used = self._read(lookups)
+        unknown = ("", f"it is compiled with the option {excluded}") if excluded else lookups["unknown"] or used
+        if unknown is not None:
+            self._watch = None
+            self._note_uncached(unknown[0], unknown[1], headers or ())
+            return False
         manifest = None if headers is None else HeaderManifest.of(headers, lookups["absent"], self._roots, began)
         if manifest is None:
             self._watch = None
@@ -122,11 +126,11 @@ class UnitHeaders:
         self._put_portable(manifest.alternative(self._roots, self.places), is_portable=True)
         return True
 
-    def _read(self, lookups: Mapping[str, Any]) -> list[Header] | None:
+    def _read(self, lookups: Mapping[str, Any]) -> tuple[list[Header] | None, tuple[str, str] | None]:
         """Return the headers that a compile has read; ``None`` if one was edited meanwhile, which may have been read
-        before or after, or uses the time."""
-        headers = []
-        for path, values, number in lookups["headers"]:
+        before or after. Return also where one of them uses the time, and how."""
+        headers, used = [], None
+        for path, values, number in lookups.get("headers", ()):
             state = tuple(values)
             try:
                 if self._roots.is_packaged(path):
@@ -134,15 +138,13 @@ class UnitHeaders:
                 else:
                     header, text = manifests.read_text(path)
             except (OSError, ValueError):
-                return None
+                return None, used
             read = header.sha256 if number is None else hashlib.sha256(lookups["texts"][number]).hexdigest()
             if (header.state, header.sha256) != (state, read):
-                return None
-            if used := find_time(text, path):
-                self._say_not_cached(*used)
-                return None
+                return None, used
+            used = used or find_time(text, path)
             headers.append(header)
-        return headers
+        return headers, used
 
     def _note(self, manifest: HeaderManifest, places: str, seen: float = -manifests.PACKAGES_INTERVAL) -> None:
         """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""
@@ -159,7 +161,16 @@ class UnitHeaders:
         self._alternatives = dict.fromkeys((known, *others))
         current_store().put(self._keys.source, pack_alternatives(self._alternatives), is_portable=is_portable)
 
-    def _say_not_cached(self, where: str, why: str) -> None:
-        if why != self._why_not_cached:
-            current_store().note_not_cached("program", self._unit.name, f"{where}: {why}")
-            self._why_not_cached = why
+    def _note_uncached(self, where: str, why: str, headers: Iterable[Header]) -> None:
+        short, whole = (f"{place}: {why}" if place else why for place in (os.path.basename(where), where))
+        before, self._uncached = self._uncached, (short, tuple(headers))
+        if self._uncached != before:
+            key = self.uncached_key()
+            current_store().note_not_cached(
+                "program", key.name, whole, [fact for fact in key.facts() if fact[:2] == ("", "path")]
+            )
+
+    def uncached_key(self) -> CacheKey:
+        """Return a key that describes the program of the latest compile, which no key stands for."""
+        why, headers = self._uncached
+        return self._keys.uncached(headers, why or "what it read is not known")

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from ..compile.prototype_assertions import WrongFunction
 from ..inputs.c_numbers import NUMBERS
 from ..inputs.c_prototypes import CType, split_types
+from ..plan.declared_functions import abi_of
 
 _MOST_EXCHANGED = 4  # parameters, so that at most 24 orders are tried
 _MEMORY = re.compile(r"(?P<to>[^*&]*[^*& ])(?P<sign>\*|&&?)")
@@ -32,7 +33,8 @@ def what_to_do(wrong: Sequence[WrongFunction]) -> tuple[list[str], str]:
                 "call the function by name, autolink.cxx(...), which passes a constant string as const char*: Extern"
                 " passes no strings"
             )
-        differing, remedies = _compare(each)
+        abi = "" if each.called.prototype.names else abi_of(each.called.symbol)
+        differing, remedies = _compare_declared(each, abi) if abi else _compare(each)
         if remedies:
             return differing, "; ".join(dict.fromkeys(remedies))
     return [], _GENERAL
@@ -66,6 +68,22 @@ def _compare(wrong: WrongFunction) -> tuple[list[str], list[str]]:
         listed = ", ".join(f"{name!r}: {converted.get(number)}" for number, name in enumerate(names))
         remedies.append(f"convert what is passed: Extern({symbol!r}, ..., args={{{listed}}})")
     return differing, remedies
+
+
+def _compare_declared(wrong: WrongFunction, abi: str) -> tuple[list[str], list[str]]:
+    """Return the same of a function of ``declare_device``, which is called by this *abi*."""
+    symbol, prototype = wrong.called.symbol, wrong.called.prototype
+    returns, taken = _read(wrong.declaration, symbol)
+    if abi == "c":
+        return [], ["give the function the types of declare_device's signature, or the signature those of the function"]
+    result, *passed = prototype.parameters
+    pointee = result.cxx.removesuffix("*")
+    of_result = returns == pointee or (returns == "void" and pointee.endswith("*"))
+    fits_c = of_result and len(passed) == len(taken) and not any(map(_differs, passed, taken))
+    as_c = f'declare it as the C function that it is, declare_device({symbol!r}, ..., abi="c"); or '
+    writes = "leaves the first parameter alone" if pointee.endswith("*") else "writes the result to the first parameter"
+    as_numba = f'define it as Numba calls it: extern "C" __device__ {wrong.called.declaration}'
+    return [], [f"{as_c if fits_c else ''}{as_numba}, which {writes} and returns 0"]
 
 
 def _read(declaration: str, symbol: str) -> tuple[str, list[str]]:

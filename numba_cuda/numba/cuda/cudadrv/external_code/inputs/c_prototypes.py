@@ -114,7 +114,12 @@ _LLVM = {
 
 def _of_llvm(llvm_type: str) -> CType:
     llvm_type = llvm_type.strip()
-    if re.search(r"\*$|^ptr\b", llvm_type):
+    if llvm_type.endswith("*"):
+        pointee = _of_llvm(llvm_type[:-1])
+        # Only for messages: a cast in C++ may make another pointer of it.
+        is_known = pointee.kind in ("int", "float", "word", "pointer")
+        return replace(_LLVM["ptr"], cxx=f"{pointee.cxx}*" if is_known else "void*")
+    if llvm_type.startswith("ptr"):
         return _LLVM["ptr"]
     return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
 

@@ -27,7 +27,7 @@ from ..formats.containers import has_compressed_piece, has_ltoir, readable_piece
 from ..formats.cubin import cubin_prototypes
 from ..inputs import kinds
 from ..inputs.c_prototypes import CPrototype, CType
-from ..plan.link_plan import NAMED_EXPLICITLY, calls_kernel, link_error
+from ..plan.link_plan import calls_kernel, link_error
 from .linker_input import LinkJob, Part, list_origins, parts_of_key
 from .ltoir_symbols import ptx_of_ltoir, relocatable_cubin
 
@@ -59,9 +59,8 @@ def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:
     called = {name: prototype_of_call(sites[0].called(name).prototype) for name, sites in job.kernel_code.sites.items()}
     for interface in interfaces:
         part = interface.part
-        of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
         for symbol, own in interface.defined.items():
-            calls = [(called, job.kernel_code.referenced_by(symbol))] if of_calls else []
+            calls = [(called, job.kernel_code.referenced_by(symbol))] if part.planned is not None else []
             for prototypes, caller in (*calls, *((other.declared, other.part.origin) for other in interfaces)):
                 if symbol in prototypes and differ(prototypes[symbol], own):
                     raise link_error(
@@ -73,7 +72,7 @@ def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:
                         f"expected: the function {own}",
                         "what to do: make the function's parameters those of the call, or the other way round"
                         " (Extern's args and returns, or declare_device's signature, whose functions return a status"
-                        " and take a pointer to the result)",
+                        ' and take a pointer to the result, unless it has abi="c")',
                     )
 
 

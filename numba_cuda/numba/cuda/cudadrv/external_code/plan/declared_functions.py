@@ -34,6 +34,11 @@ def place_of(name: str) -> tuple[str, int] | None:
     return _by_name[name].place if name in _by_name else None
 
 
+def abi_of(name: str) -> str:
+    """Return how the function *name* is called, ``"numba"`` or ``"c"``; empty if none of that name was declared."""
+    return _by_name[name].abi if name in _by_name else ""
+
+
 def find_bringing(names: Iterable[str], is_item: Callable[[Any], bool]) -> str:
     """Return the first of the functions *names* that brings an item for which *is_item* is true; empty if none does."""
     return next((name for name in names if name in _by_name and any(map(is_item, _by_name[name].link))), "")

@@ -4,6 +4,8 @@ value, and names the one that is meant."""
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 import pytest
 from autolink_support import CC, build
@@ -61,3 +63,87 @@ def test_the_remedy_works():
 def test_a_misspelt_enumerator_that_is_evaluated_is_named(text, meant):
     with pytest.raises(autolink.CxxError, match=f"did you mean {meant}\\?"):
         lib.eval(text)
+
+
+OF_PYTHON = """
+namespace n { enum class Mode { linear, cubic }; __device__ int f(Mode x) { return int(x); } }
+__device__ int by_reference(const n::Mode& x) { return int(x); }
+enum Old { x = 1, y };
+enum class Wide : unsigned long long { top = ~0ull };
+enum class Neg : signed char { m = -1, p = 1 };
+enum Flags : int { one = 1, two = 2, eight = 8 };
+template <int N> struct T { enum class In { p = 3 }; };
+__device__ int old(Old x) { return x; }
+__device__ int wide(Wide x) { return x == Wide::top; }
+__device__ int neg(Neg x) { return int(x); }
+__device__ int flags(Flags x) { return x; }
+__device__ int in_template(T<3>::In x) { return int(x); }
+__device__ int either(Old) { return 1; }
+__device__ int either(Neg) { return 2; }
+"""
+of_python = autolink.cxx(OF_PYTHON)
+
+
+def pass_member(name, enumeration):
+    """The result of a function for the last member of an enumeration."""
+    function, member = of_python[name], list(enumeration)[-1]
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = function(member)
+
+    x = np.zeros(1, np.int64)
+    build(kernel, "void(int64[::1])").emulate[1, 1](x)
+    return x[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "members", "result"),
+    [
+        ("n::f", enum.IntEnum, {"linear": 0, "cubic": 1}, 1),
+        ("n::f", enum.Enum, {"any_name": 1}, 1),
+        ("by_reference", enum.IntEnum, {"linear": 0, "cubic": 1}, 1),
+        ("old", enum.IntEnum, {"y": 2}, 2),
+        ("wide", enum.IntEnum, {"top": 2**64 - 1}, 1),
+        ("neg", enum.IntEnum, {"p": 1, "m": -1}, -1),
+        ("in_template", enum.IntEnum, {"p": 3}, 3),
+        ("either", enum.IntEnum, {"y": 2}, 1),
+        ("either", enum.IntEnum, {"m": -1}, 2),
+    ],
+)
+def test_a_member_of_an_enumeration_of_python_whose_numbers_cxx_has(function, kind, members, result):
+    assert pass_member(function, kind("Mode", members)) == result
+
+
+def test_flags_may_have_members_of_several_bits():
+    flags = enum.IntFlag("flags", {"a": 1, "b": 2, "ab": 3})
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = of_python.flags(flags.ab)
+
+    x = np.zeros(1, np.int64)
+    build(kernel, "void(int64[::1])").emulate[1, 1](x)
+    assert x == 3
+
+
+@pytest.mark.parametrize(
+    ("function", "members", "lacks", "has"),
+    [
+        ("n::f", {"linear": 0, "cubic": 2}, "n::Mode of C++ lacks cubic = 2 of Mode", "linear = 0, cubic = 1"),
+        ("n::f", {"a": 5, "b": 0, "c": 300}, "n::Mode of C++ lacks a = 5, c = 300", "linear = 0, cubic = 1"),
+        ("by_reference", {"cubic": 2}, "n::Mode of C++ lacks cubic = 2 of Mode", "linear = 0, cubic = 1"),
+        ("old", {"x": 0}, "Old of C++ lacks x = 0", "x = 1, y = 2"),
+        ("old", {"x": 300}, "Old of C++ lacks x = 300", "x = 1, y = 2"),
+        ("neg", {"m": -2}, "Neg of C++ lacks m = -2", "m = -1, p = 1"),
+        ("neg", {"m": 255}, "Neg of C++ lacks m = 255", "m = -1, p = 1"),
+        ("flags", {"a": 3}, "Flags of C++ lacks a = 3", "one = 1, two = 2, eight = 8"),
+        ("either", {"x": 2, "m": -1}, "no instance of overloaded function", ""),
+    ],
+)
+def test_a_number_that_an_enumeration_of_cxx_lacks_is_named(function, members, lacks, has):
+    """It would compute with another enumerator, or with none."""
+    with pytest.raises(TypingError) as caught:
+        pass_member(function, enum.IntEnum("Mode", members))
+    first = str(caught.value).partition("\n")[0]
+    assert lacks in first and first.endswith(f"it has {has}" if has else "")

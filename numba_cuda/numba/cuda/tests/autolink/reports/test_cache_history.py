@@ -155,7 +155,7 @@ def test_of_an_edit_that_nothing_else_tells_the_lines_are_named(files, monkeypat
     build(path)
     rewrite(path, ("A = 1", "A = 2"))
     build(path)
-    assert told()[0] == "sm_90   m.py:kernel: edited: m.py: line 10"
+    assert told()[0] == "sm_90   m.py:kernel: m.py changed: line 10"
     assert cache.why("m.py").builds[0]["edited"] == ["m.py: line 10"]
 
 
@@ -200,14 +200,14 @@ def test_a_build_is_not_compared_with_one_of_another_front_end(files):
     ]
 
 
-@pytest.mark.parametrize("old", ["    x[0] =", "@cuda.jit(lineinfo"])
-def test_lines_that_moved_are_no_change_of_code(files, old):
+@pytest.mark.parametrize(("old", "line"), [("    x[0] =", 15), ("@cuda.jit(lineinfo", 13)])
+def test_an_edit_that_moves_lines_alone_is_named(files, old, line):
     path = files / "m.py"
     rewrite(path, ("@cuda.jit\ndef kernel", "@cuda.jit(lineinfo=True)\ndef kernel"))
     build(path)
     rewrite(path, (old, f"    # a comment\n{old}" if old[0] == " " else f"# a comment\n{old}"))
     build(path)
-    assert told()[0] == "sm_90   m.py:kernel: lines moved (line information)"
+    assert told()[0] == f"sm_90   m.py:kernel: m.py changed: line {line} (line information)"
 
 
 def test_other_argument_types_are_told(files):
@@ -267,7 +267,7 @@ def test_inline_code_is_not_compared_with_other_texts(files):
         path.write_text(re.sub(r"cxx\(.*\)", f"cxx({source!r})", path.read_text()))
         build(path)
     assert told("ten", kind="program") == [
-        "sm_90   ten(float64): first build of this text",
+        "sm_90   ten(float64): first build of the text '__device__ float ten(float x) { return 2 * x; }'...",
         "sm_90   ten(float64): first build",
     ]
     assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
@@ -325,25 +325,24 @@ def test_each_build_is_compared_with_the_last_run(files):
     others = {"m.py": ("x + 1", "x + 2"), "ten.cu": ("10", "11"), "helpers.py": ("GAIN = 2", "GAIN = 3")}
     for file, edit in others.items():
         rewrite(files / file, edit)
-    lines = "inline C++ changed: line 1, ten.cu changed: line 3; edited: helpers.py: line 4, m.py: line 7"
-    assert run(files) == [f"{name}: {lines}"]
+    assert run(files) == [f"{name}: inline C++ changed: line 1, ten.cu changed: line 3"]
+    assert cache.why("kernel").builds[0]["edited"] == ["m.py: line 7", "helpers.py: line 4"]
     for file, edit in others.items():
         rewrite(files / file, edit[::-1])
     assert run(files) == []
     rewrite(files / "m.py", ("N = 3", "N = 4"))
-    assert run(files) == [f"{name}: value N: 3 -> 4; edited: m.py: line 8"]
+    assert run(files) == [f"{name}: value N: 3 -> 4"]
     rewrite(files / "helpers.py", ("import numpy as np", "import numpy  # a comment"))
     rewrite(files / "m.py", ("N = 4", "N = 5"))
-    edited = "edited: helpers.py: line 1, m.py: line 8"
-    assert run(files) == [f"{name}: value N: 4 -> 5; {edited}"]
+    assert run(files) == [f"{name}: value N: 4 -> 5"]
     rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
     assert run(files) == [f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added"]
     rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
-    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3; edited: helpers.py: line 4"]
+    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
-    assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1; edited: m.py: lines 7, 11"]
+    assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
-    assert run(files) == [f"{name}: lines moved (line information); edited: m.py: line 8"]
+    assert run(files) == [f"{name}: m.py changed: line 8 (line information)"]
 
 
 FACTORY = """\
@@ -375,7 +374,7 @@ for op in dd, lib.once:
 
 def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     (files / "m.py").write_text(FACTORY)
-    assert run(files)[1:] == ["m.py:kernel: made with 2 other values (2 builds)", "m.py:kernel: first build"]
+    assert run(files)[1:] == ["m.py:kernel: made with n=2 and n=3 (2 builds)", "m.py:kernel: first build"]
     rewrite(files / "m.py", (") + n", ") - n"), ("return x;", "return x * x;"))
     assert run(files) == [
         "m.py:kernel changed: line 16, inline C++ changed: line 1 (3 builds)",
@@ -417,7 +416,7 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
     (files / "one").rename(files / "two")
     assert run(files / "two") == [f"two/m.py:kernel (cache=True): first build, moved from {files / 'one'}"]
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
-    lines = "value N: 3 -> 4, inline C++ changed: line 1; edited: m.py: lines 7-8"
+    lines = "value N: 3 -> 4, inline C++ changed: line 1"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
 
 
@@ -841,8 +840,75 @@ def test_what_is_not_cached_is_named_in_the_line_of_its_kernel(files):
         text = repr(f"\n__device__ float ten(float x) {{ return x; }}\n{when}")
         path.write_text(re.sub(r"cxx\(.*\)", lambda _, text=text: f"cxx({text})", path.read_text()))
         build(path)
-    why = "ten(float64) is not cached: the source:3: it uses the time of the compile: __DATE__"
-    assert f"        {why}" in str(cache.why("ten"))
-    assert told()[0].startswith("sm_90   m.py:kernel: ")
-    links = [entry for entry in cache.why("m.py:kernel", kind="link").entries]
-    assert all("not cached" in [value for _, label, value in each.facts if label == "program"] for each in links)
+    why = "the source:3: it uses the time of the compile: __DATE__"
+    assert f"        ten(float64) is not cached: {why}" in str(cache.why("ten"))
+    assert told()[0] == f"sm_90   m.py:kernel: inline C++ changed: line 3, inline C++ is not cached: {why}"
+
+
+@pytest.mark.parametrize("file", ["ten.cu", "gain.h"])
+def test_a_file_that_begins_to_use_the_time_is_not_cached(files, file):
+    (files / "gain.h").write_text("// gain\n")
+    (files / "ten.cu").write_text(f'#include "gain.h"\n{SOURCE}')
+    build(files / "m.py")
+    text = (files / file).read_text()
+    (files / file).write_text(f"{text}__device__ const char *when() {{ return __TIME__; }}\n")
+    build(files / "m.py")
+    line = len(text.splitlines()) + 1
+    why = f"{file}:{line}: it uses the time of the compile: __TIME__"
+    changed = f"{file} changed: line {line}"
+    assert told()[0] == f"sm_90   m.py:kernel: {changed}, ten.cu is not cached: {why}"
+    lines = str(cache.why("ten.cu")).splitlines()
+    assert lines[-1].endswith(f" ten.cu is not cached: {files / why}")
+
+
+def test_a_source_with_options_that_exclude_a_cache_is_said_not_to_be_cached(files):
+    rewrite(files / "m.py", ("cu')", f"cu', options={{'time': {str(files / 'times.csv')!r}}})"))
+    build(files / "m.py")
+    assert str(cache.why("ten.cu")).endswith(" ten.cu is not cached: it is compiled with the option time")
+
+
+def test_builds_of_one_kernel_with_other_names_in_their_code_are_told_apart(files):
+    build(files / "m.py")
+    build(files / "m.py", entry_name="kernel")
+    build(files / "m.py", entry_name="tenfold")
+    named = [f"m.py:kernel{entry}" for entry in (" as entry 'tenfold'", " as entry 'kernel'", "")]
+    assert told() == [f"sm_90   {each}: first build" for each in named]
+    for each in named[:2]:
+        assert len(told(each)) == 1, each
+
+
+def test_every_part_of_a_line_is_taken_as_a_name(files):
+    again = "kernel[1, 1](np.ones(1, np.float64))\nsecond[1, 1](np.ones(1, np.float32))\n"
+    second = "@cuda.jit\ndef second(x):\n    x[0] = lib.ten(x[0])\n\n\nkernel["
+    (files / "m.py").write_text(PROGRAM.replace("\nkernel[", f"\n{second}", 1) + again)
+    (files / "helpers.py").write_text(HELPERS)
+    run(files)
+    rewrite(files / "ten.cu", ("10", "11"))
+    run(files)
+    lines = str(cache.why("")).splitlines()
+    for line in lines:
+        name = line[29:].rpartition(": first build")[0] or line[29:].partition(": ten.cu")[0]
+        for wanted in name, line[29:], line[21:], *name.split(", "), *name.split(" and "):
+            assert cache.why(wanted).entries, wanted
+    assert str(cache.why(lines[0][29:])).splitlines() == lines[:1]
+    assert cache.why("helper").entries
+
+
+def test_kernels_of_a_factory_are_not_compared_with_those_of_other_values(files):
+    (files / "m.py").write_text(FACTORY)
+    run(files)
+    for entry in list(current_store().disk.entries()):
+        if entry.kind == "link" and ("kernel", "closure n", "1") not in entry.facts:
+            current_store().disk.remove(entry.digest)
+    rewrite(files / "m.py", (") + n", ") - n"))
+    said = run(files)
+    assert not [line for line in said if "not 1" in line], said
+
+
+def test_a_copied_folder_is_named(files):
+    for folder in "one", "two":
+        (files / folder).mkdir()
+        for name, text in ("helpers.py", HELPERS), ("m.py", PROGRAM), ("ten.cu", SOURCE):
+            (files / folder / name).write_text(text)
+        said = run(files / folder)
+    assert said == [f"two/m.py:kernel (cache=True): first build, copied from {files / 'one'}"]

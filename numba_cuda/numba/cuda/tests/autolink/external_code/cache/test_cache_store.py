@@ -683,7 +683,7 @@ def test_why_tells_calls_of_a_library_apart(own_cache):
     assert told(cache.why(".py:kernel"))[0] == to_other_types
     for type_ in "float32", "float64":  # with a name that does not tell the types
         autolink.build(kernel, f"void({type_}[::1])", cc=(9, 0), entry_name="named")
-    assert told(cache.why(".py:kernel"))[0] == to_other_types.replace(": ", " as named: ")
+    assert told(cache.why(".py:kernel"))[0] == to_other_types.replace(": ", " as entry 'named': ")
 
 
 def test_why_says_how_options_of_a_kernel_changed(own_cache):

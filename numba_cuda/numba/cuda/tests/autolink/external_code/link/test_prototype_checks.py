@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from autolink_support import CC, build
+from autolink_support import CC, build, compiled
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
@@ -176,15 +176,67 @@ def test_code_of_another_object_is_checked_by_name():
         build(kernel, "void(float32[::1])")
 
 
-def test_sources_given_as_link_are_linked_as_numba_cuda_links_them(tmp_path):
-    file = tmp_path / "given.cu"
-    file.write_text('extern "C" __device__ int given(float* r, unsigned x) { *r = x; return 0; }')
-    given = cuda.declare_device("given", "float32(float32)")
+AS_NUMBA = 'extern "C" __device__ int given(float* r, float x) { *r = x; return 0; }'
+AS_C = 'extern "C" __device__ float given(float x) { return x; }'
 
+
+def build_declared(given, lto, link=()):
+    @cuda.jit
     def kernel(x):
         x[0] = given(x[1])
 
-    autolink.build(kernel, "void(float32[::1])", cc=CC, link=[str(file)])
+    autolink.build(kernel, "void(float32[::1])", cc=CC, lto=lto, link=link)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("abi, code, other", [("numba", AS_NUMBA, AS_C), ("c", AS_C, AS_NUMBA)])
+def test_sources_of_link_are_compared(tmp_path, abi, code, other, lto):
+    """A C function whose result Numba expects in memory would be linked into garbage."""
+    file, wrong = tmp_path / "given.cu", tmp_path / "other.cu"
+    file.write_text(code)
+    wrong.write_text(other)
+    given = cuda.declare_device("given", "float32(float32)", abi=abi)
+    build_declared(given, lto, [str(file)])
+    build_declared(cuda.declare_device("given", "float32(float32)", link=cuda.CUSource(code), abi=abi), lto)
+    with pytest.raises(LinkError, match="'given' is called with other types than it has") as caught:
+        build_declared(given, lto, [str(wrong)])
+    remedy = str(caught.value).rpartition("what to do: ")[2]
+    if abi == "numba":
+        assert remedy.startswith(
+            """declare it as the C function that it is, declare_device('given', ..., abi="c"); or"""
+        )
+        assert 'extern "C" __device__ int given(float*, float), which writes the result' in remedy
+    else:
+        assert "the types of declare_device's signature" in remedy
+
+
+@pytest.mark.parametrize("kind", [cuda.PTXSource, cuda.LTOIR, cuda.Cubin])
+def test_compiled_code_of_link_is_compared(kind):
+    output = {cuda.PTXSource: "ptx", cuda.LTOIR: "ltoir", cuda.Cubin: "cubin"}[kind]
+    given = cuda.declare_device("given", "float32(float32)")
+    lto = kind is cuda.LTOIR
+    build_declared(given, lto, [kind(compiled(AS_NUMBA, output))])
+    with pytest.raises(LinkError, match="'given' is called with the wrong signature"):
+        build_declared(given, lto, [kind(compiled(AS_C, output))])
+
+
+@pytest.mark.parametrize(
+    "signature, code",
+    [
+        ("uint8(boolean, int8, uint16)", "(unsigned char* r, bool a, char b, short c)"),
+        ("void(CPointer(float32), voidptr)", "(void**, const float* x, long y)"),
+        ("float16(uint32, int64)", "(short* r, int a, unsigned long b)"),
+        ("complex64(complex64)", "(float2* r, float x, float y)"),
+    ],
+)
+def test_what_numba_passes_to_sources_of_link_fits(signature, code):
+    source = cuda.CUSource(f'extern "C" __device__ int fits{code} {{ return 0; }}')
+    fits = cuda.declare_device("fits", eval(signature, vars(types)), link=source)
+    arguments = eval(signature, vars(types)).args
+    names = ", ".join(f"a{number}" for number in range(len(arguments)))
+    namespace = {"fits": fits}
+    exec(f"def kernel({names}):\n    fits({names})", namespace)
+    autolink.build(cuda.jit(namespace["kernel"]), types.void(*arguments), cc=CC)
 
 
 def test_the_functions_that_a_kernel_calls_are_listed():
