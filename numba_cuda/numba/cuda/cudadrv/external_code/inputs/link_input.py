@@ -15,7 +15,7 @@ import pathlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
@@ -27,9 +27,6 @@ from numba_cuda_autolink.finished.variables import Variable
 from ..diagnostics.messages import safe_repr, shown
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Bitcode, Kind
-
-if TYPE_CHECKING:
-    from ..plan.python_functions import PythonFunction
 
 NOT_ASYNC = "make the method an ordinary one, without async"
 _AS_TEXT = "save it as UTF-8, or replace that character"
@@ -90,8 +87,8 @@ class LinkInput:
 
     The callbacks are called with the loaded module, and before it is unloaded. *nrt* is whether it needs numba-cuda's
     runtime, and *variable* what it defines, if that is a variable that the host sets. *made_of* is the digest of what
-    this process compiled it from, for any target; empty if that is not known. *python* is the Python function
-    that it is, if C++ calls one.
+    this process compiled it from, for any target; empty if that is not known. *python* is the record of the
+    Python function that it is, if C++ calls one.
     """
 
     kind: Kind
@@ -103,7 +100,7 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
     variable: VariableSource | None = field(default=None, compare=False, repr=False)
     made_of: str = field(default="", compare=False, repr=False)
-    python: PythonFunction | None = field(default=None, compare=False, repr=False)
+    python: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code
