@@ -23,7 +23,7 @@ from .damaged_toolkit import explain_damage, explain_missing_headers
 from .header_packages import explain_package
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
-from .template_deduction import explain_conflict
+from .template_deduction import explain_conflict, explain_constraint
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_OTHERS = 2
@@ -299,7 +299,9 @@ def remedy(
         return later
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
-    if conflict := explain_conflict("\n".join(error.lines), texts):
+    said = "\n".join(error.lines)
+    texts = list(texts) if "failed deduction" in said or "failed constraints" in said else texts
+    if conflict := explain_conflict(said, texts) or explain_constraint(said, texts):
         return f"{conflict[0]}: {conflict[1]}"
     if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known
