@@ -204,13 +204,24 @@ def errors_in(log: str) -> str:
 
 
 def other_errors(errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return those of *errors* that do not follow from the first: of syntax, others of syntax at its line do."""
+    """Return those of *errors* that do not follow from the first. Others of syntax at its line follow from one of
+    syntax; and from an opening that is not closed all after it but unknown names in the same text: what follows the
+    text is not where it should be."""
+    if not errors:
+        return []
+    first, others = errors[0], errors[1:]
+    if first.is_unclosed and first.line:
+        return [
+            each
+            for each in others
+            if each.place == first.place and each.line and (int(each.line) < int(first.line) or each.unknown)
+        ]
 
     def of_syntax_at(error: Diagnostic) -> tuple[str, str] | None:
         return (error.place, error.line) if error.text.startswith("expected ") else None
 
-    first = of_syntax_at(errors[0]) if errors else None
-    return [each for each in errors[1:] if first is None or of_syntax_at(each) != first]
+    first_of_syntax = of_syntax_at(first)
+    return [each for each in others if first_of_syntax is None or of_syntax_at(each) != first_of_syntax]
 
 
 def list_others(errors: Iterable[tuple[str, str]]) -> list[str]:

@@ -13,6 +13,10 @@ _HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FAILED = re.compile(
     r'candidate function template "(?P<scope>(?:\w+::)*)(?P<name>\w+)(?:\((?P<takes>[^"]*)\)[^")]*)?" failed deduction'
 )
+_NOT_DEDUCED = re.compile(
+    _FAILED.pattern
+    + r'|number of parameters of function template "(?:\w+::)*(?P<other>\w+)(?:\([^"]*)?" does not match'
+)
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
 _TYPE_PARAMETER = re.compile(r"(?:class|typename)\s+(\w+)(?:\s*=.*)?")
 _LIBRARIES = ("cuda::", "cub::", "thrust::", "std::")  # which users do not change
@@ -150,9 +154,9 @@ def _tell_deduced(parameters: str, takes: str, given: Sequence[str]) -> str:
 
 def find_undeduced(log: str, texts: Iterable[str]) -> tuple[str, list[str]] | None:
     """Return the parameters of the function template of *texts* for which the *log* of an error says that deduction
-    fails, and the names of the first of them, up to the last that no parameter of the function has; ``None`` where all
-    are in the function's parameters, or that is not known."""
-    failed = {each["name"] for each in _FAILED.finditer(log)}
+    fails or that it has another number of parameters, and the names of the first of them, up to the last that no
+    parameter of the function has; ``None`` where all are in the function's parameters, or that is not known."""
+    failed = {each["name"] or each["other"] for each in _NOT_DEDUCED.finditer(log)}
     found = _find_template(failed.pop(), list(texts)) if len(failed) == 1 else None
     if found is None or "..." in found[0]:
         return None
