@@ -20,7 +20,7 @@ from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage, explain_missing_headers
-from .header_packages import explain_package
+from .header_packages import explain_misspelt, explain_package
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
 from .template_deduction import explain_conflict, explain_constraint
@@ -301,7 +301,7 @@ def remedy(
         own = [os.path.dirname(error.place)] if os.path.isabs(error.place) else []  # where quotes find a header first
         if similar := find_similar_header(name, [*own, options.working_directory or os.getcwd(), *include_paths]):
             return f"did you mean {similar}?"
-        if package := explain_missing_headers(name):
+        if package := explain_misspelt(name) or explain_missing_headers(name):
             return package
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := what_to_write(text):

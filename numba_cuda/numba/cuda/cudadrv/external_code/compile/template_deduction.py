@@ -143,7 +143,7 @@ def _is_deduced(parameters: str, takes: str) -> bool:
 
 def _tell_deduced(parameters: str, takes: str, given: Sequence[str]) -> str:
     """Return with which types, as far as these are read from the arguments that are *given*."""
-    told = {}
+    told: dict[str, str] = {}
     for each in map(_TYPE_PARAMETER.fullmatch, map(str.strip, _COMMA.split(parameters))):
         for taken, argument in zip(_COMMA.split(takes), given, strict=False):
             if each and _form(taken.partition("=")[0], each[1]) is not None:
