@@ -11,7 +11,8 @@ _HEADERS = {
     "curand": (
         "curand.h curand_kernel.h curand_discrete.h curand_discrete2.h curand_globals.h curand_lognormal.h"
         " curand_mrg32k3a.h curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h"
-        " curand_normal.h curand_normal_static.h curand_philox4x32_x.h curand_poisson.h curand_precalc.h curand_uniform.h"
+        " curand_normal.h curand_normal_static.h curand_philox4x32_x.h curand_poisson.h curand_precalc.h"
+        " curand_uniform.h"
     ),
     "cublas": "cublas.h cublas_api.h cublas_v2.h cublasLt.h cublasXt.h",
     "cufft": "cufft.h cufftXt.h cufftw.h",

@@ -205,8 +205,8 @@ def explain_undeclared(name: str) -> str:
 
 
 def find_similar_header(name: str, include_paths: Sequence[str]) -> str:
-    """Return the header in *include_paths*, or of the toolkit, whose name is most like *name*, or which has this name in
-    another folder below; empty if none is."""
+    """Return the header in *include_paths*, or of the toolkit, whose name is most like *name*, or one of the toolkit
+    with this name in another folder; empty if there is none."""
     from .translation_unit import toolkit_include_paths
 
     roots = (*include_paths, *toolkit_include_paths())
