@@ -202,6 +202,11 @@ def place_in(frame: FrameType, line: int, instruction: int | None = None) -> Use
     return UserPlace(frame.f_code.co_filename, line, column)
 
 
+def frame_of_user() -> FrameType:
+    """Return the frame of the user's code that calls the compiler."""
+    return _find_user()[0]
+
+
 def _find_user() -> tuple[FrameType, int]:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and is_frame_of_compiler(frame):

@@ -42,7 +42,7 @@ def list_arguments(passed: str) -> list[str]:
     """Return the types of the arguments of a call, which messages write as *passed*, up to its last parenthesis."""
     found, depth = [""], 0
     for character in passed.removesuffix(")"):
-        depth += (character in "([<") - (character in ")]>")
+        depth += (character in "([{<") - (character in ")]}>")
         if character == "," and not depth:
             found.append("")
         else:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
-from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict, find_undeduced
+from numba.cuda.cudadrv.external_code.compile.template_deduction import (
+    explain_conflict,
+    explain_constraint,
+    find_taken_form,
+    find_undeduced,
+)
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -38,6 +43,7 @@ from .refused_names import (
     own_texts,
     texts_of,
 )
+from .refused_objects import explain_object
 from .refused_views import explain_view
 from .remedies import (
     PASS_ARRAY,
@@ -77,6 +83,7 @@ _NO_OPERATOR = re.compile(
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
 _ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
 _OBJECT_TYPE = re.compile(r"^\s*object type is: ", re.MULTILINE)
+_PYTHON_ARGUMENT = re.compile(r"^struct nca_python_(\d+)_", re.MULTILINE)
 _GIVEN_TYPES = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
 
 
@@ -131,6 +138,7 @@ def explain_call(call: RefusedCall, ask_type: Callable[[str], str | None]) -> Cx
         _explain_unfinished(call)
         or _explain_kind_of_argument(call, ask_type)
         or _explain_kind_of_callee(call)
+        or _explain_object_argument(call, ask_type)
         or _explain_rest(call)
     )
 
@@ -151,7 +159,7 @@ def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str |
     error."""
     first, label, source = call.first, call.label, call.source
     if found := _NO_OBJECT.search(first.text):
-        text, remedy = _explain_object(found["what"], label, "\n".join(first.lines))
+        text, remedy = _explain_no_object(found["what"], label, "\n".join(first.lines))
         return call.error(text, call.place, remedy)
     if view := explain_view(first, readable(first.text), label):
         return call.error(view.diagnosis, [*call.place, view.takes], view.remedy)
@@ -163,6 +171,14 @@ def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str |
         if passed := explain_passed(name, first, label, source, call.target, ask_type):
             return call.error(passed[0], call.place, passed[1])
     return None
+
+
+def _explain_object_argument(call: RefusedCall, ask_type: Callable[[str], str | None]) -> CxxError | None:
+    """Return the error for an argument that is no object of the class that C++ takes; ``None`` for another error."""
+    functors = [name for name, _ in FUNCTOR.findall(call.source.data)]
+    python = [int(each) + 1 for each in _PYTHON_ARGUMENT.findall(call.source.data)]
+    refused = explain_object(call.first, call.called, call.arguments, functors, python, ask_type)
+    return refused and call.error(refused.diagnosis, call.details, refused.remedy)
 
 
 def _explain_kind_of_callee(call: RefusedCall) -> CxxError | None:
@@ -181,8 +197,10 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     first, called, arguments = call.first, call.called, call.arguments
     log = "\n".join(first.lines)
     details_of_source: list[str] = []
-    text, remedy = explain_error(readable(first.text).rstrip(":"), called)
-    if number := number_of_argument(first):
+    number = number_of_argument(first)
+    with_n = ", ".join([*["..."] * (number > 1), "n", *["..."] * (number < len(arguments))]) if number else "n"
+    text, remedy = explain_error(readable(first.text).rstrip(":"), called, with_n)
+    if number:
         text, remedy = _explain_argument(call, number, text, remedy)
     remedy = first.explain_standard(call.source.compile_options) or explain_pointer(text, first, call.label) or remedy
     if _NO_OPERATOR.match(first.text):
@@ -194,8 +212,12 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in log and called.startswith("["):
         remedy = explain_kinds(arguments, takes_pointers=" *" in CANDIDATE.split(log)[-1]) or PASS_OTHERS
+    elif "failed constraints" in log and (constraint := _explain_constraint(call)):
+        text, remedy = constraint
     elif "failed deduction" in log and "<" not in (template := called.removesuffix("<>")):
         text, remedy = _explain_failed_deduction(call, template, text)
+    elif "failed deduction" in log and (constraint := _explain_constraint(call)):
+        text, remedy = constraint
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
         remedy = "write a function or a lambda; lib.type(...) is a class"
     elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
@@ -208,6 +230,9 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     elif not remedy and _OVERLOADS.match(first.text):
         text = explain_candidate(first, called, arguments) or text
         remedy = explain_candidates([first.text, *first.lines], called)
+        texts = own_texts(call.source, call.target)
+        if "<" not in called and "number of parameters" in log and (undeduced := find_undeduced(log, texts)):
+            remedy = _explain_deduction(called, log, ", ".join(undeduced[1]))
         if remedy == PASS_OTHERS:
             details_of_source = [*find_declarations(call.label, call.source, call.target)]
             remedy = explain_misfit(first, arguments) or remedy
@@ -230,6 +255,15 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     return call.error(text, details, remedy)
 
 
+def _explain_constraint(call: RefusedCall) -> tuple[str, str] | None:
+    """Return what `explain_constraint` does for the template that is called."""
+    log = "\n".join(call.first.lines)
+    texts = [*own_texts(call.source, call.target), *call.texts()]
+    if "<" in call.called:  # the arguments do not tell the types
+        return explain_constraint(_GIVEN_TYPES.sub("", log), texts)
+    return explain_constraint(log, texts, as_pointers(call.arguments)[_OBJECT_TYPE.search(log) is not None :])
+
+
 def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tuple[str, str]:
     """Return the diagnosis, *text* if nothing more is known, and what to do where C++ does not find out the arguments
     of the *template* that is called."""
@@ -243,7 +277,11 @@ def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tu
         parameters, names = undeduced
         remedy = _explain_deduction(template, log, ", ".join(names))
         conflict = f"no argument tells {names[-1]} of template <{parameters}>", remedy
+    if conflict is None and (constraint := explain_constraint(log, texts, given)):
+        return constraint
     text, remedy = conflict or (text, _explain_deduction(template, log))
+    if conflict is None and (taken := find_taken_form(log, texts)):
+        text, remedy = f"C++ takes ({taken}), which the arguments are not", f"{PASS_OTHERS}; or {remedy}"
     return text, remedy if remedy == pass_pointer else explain_kinds(call.arguments) or remedy
 
 
@@ -299,7 +337,7 @@ def _explain_argument(call: RefusedCall, number: int, text: str, remedy: str) ->
     return text, re.sub(r"^pass an array of np\.\w+", rf"\g<0> {which}", remedy)
 
 
-def _explain_object(what: str, label: str, log: str) -> tuple[str, str]:
+def _explain_no_object(what: str, label: str, log: str) -> tuple[str, str]:
     """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
     for one; and what to do."""
     called, arguments = split_label(label)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
+from numba_cuda_autolink.assigned_names import Assigned
+
 from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
 from ..c_abi.conversions import mdspan
 from ..c_abi.record_values import EnumeratorType, list_members
@@ -366,6 +368,7 @@ class CallPattern:
     temporaries: tuple[int, ...] = ()
     constants: tuple[int, ...] = ()
     read_only: tuple[int, ...] = ()  # those of the arguments that are parts of read-only arrays
+    given: Assigned = field(default=Assigned(), compare=False)  # of an expression: the variable that holds it
 
 
 @dataclass(frozen=True)

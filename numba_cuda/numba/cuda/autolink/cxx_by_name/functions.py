@@ -16,6 +16,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown, suggest_names
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
+from numba_cuda_autolink.assigned_names import Assigned
 from numba_cuda_autolink.printable_texts import did_you_mean
 
 from ..c_abi.c_types import CABIError, numba_type_of
@@ -144,6 +145,11 @@ class CxxFunction(DeviceCallable):
     def _given_text(self) -> tuple[str, tuple[str, int]]:
         """The text of the library, and where it was given."""
         return self._source.text, self._source.place
+
+    @property
+    def _expression(self) -> tuple[str, Assigned] | None:
+        """The C++ expression that is called, and the variable that holds it; ``None`` of a function."""
+        return (self._pattern.callee, self._pattern.given) if self._pattern.callee else None
 
     def _describe_inside(self, name: str) -> str:
         return f"for a name in it, write lib[{f'{self.__name__}::{name}'!r}]"

@@ -16,6 +16,8 @@ from numba.cuda.cudadrv.external_code.inputs.program_options import NO_OPTIONS, 
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numpy.typing import DTypeLike
 
+from numba_cuda_autolink.assigned_names import find_assigned
+
 from ..c_abi.c_types import CABIError, numba_type_of
 from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
@@ -95,7 +97,7 @@ class CxxLibrary(DeviceCallable):
         if isinstance(text, str):
             text = " ".join(re.sub(r"//[^\n]*", "", text).split()) if "\n" in text else text
         _check_text("an expression", text)
-        return get_function(self._source, CallPattern(text, f"{CALLEE}({ALL})", callee=text))
+        return get_function(self._source, CallPattern(text, f"{CALLEE}({ALL})", callee=text, given=find_assigned()))
 
     @suggest_names
     def eval(self, text: str, cc: ComputeCapabilityLike | None = None) -> bool | int | float:

@@ -79,6 +79,7 @@ NUMPY_TYPES = {
     "cuda::std::complex<double>": "np.complex128",
     "__half": "np.float16",
 }
+TAKE_FUNCTION_OBJECT = "let C++ take any function object: template <class F> ... (F f)"
 PASS_OTHERS = "pass arguments of the types that C++ takes"
 PASS_ARRAY = "pass an array, or one element of it as a slice, x[i : i + 1]"
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
@@ -106,9 +107,9 @@ _OF_LIBRARY = re.compile(
 )
 
 
-def explain_error(text: str, called: str = "") -> tuple[str, str]:
+def explain_error(text: str, called: str = "", with_n: str = "n") -> tuple[str, str]:
     """Return what an error of a call of the function *called*, with this *text*, means, and what to do; empty where
-    that is not known."""
+    that is not known. *with_n* are the arguments of the call with n in the place of the one that the error is about."""
     if text.startswith("expression preceding parentheses") and called and not _NAME.fullmatch(called):
         if not called.startswith("["):  # a lambda, in whose body the error is
             return (
@@ -192,7 +193,7 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
             return f"{what} is passed where C++ takes {passed}", f"call it: {name or 'f'}(...){constant}"
         what = f"the function {name}" if name else "a Python function"
         diagnosis = f"{what} cannot be passed as {passed}, but as a template parameter"
-        return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
+        return diagnosis, TAKE_FUNCTION_OBJECT
     plain = _SIZE.sub("unsigned long", _ALIAS.sub(r"\1", text))
     if (found := _NOT_WRITTEN.search(plain)) and found["type"] in NUMPY_TYPES:
         name = NUMPY_TYPES[found["type"]]
@@ -200,11 +201,15 @@ def explain_error(text: str, called: str = "") -> tuple[str, str]:
         diagnosis = f"C++ writes to an argument of type {given.removeprefix('np.')} as {found['type']}&"
         cast = f"let a lambda cast it: lib.expr('[](auto& x) {{ f(reinterpret_cast<{found['type']}&>(x)); }}')"
         function = called if _NAME.fullmatch(called) else "f"
-        typed = f"pass a variable of the type that C++ declares, n = {name}(...); {function}(n)"
+        stored = f"n = {name}(v); {function}({with_n}); v = n"
+        typed = f"pass an element of an array of {name}; or a variable, and store it after the call: {stored}"
         if found["type"] not in _OF_NO_NUMPY_TYPE:
             return diagnosis, typed
         return diagnosis, cast if given == name else f"{typed}; and {cast}"
     if found := _READ_ONLY.search(text):
+        if found["type"] == "char *":  # a string: no array has such elements
+            diagnosis = "C++ takes a string to which it can write, and that of a kernel is constant"
+            return diagnosis, "let C++ take a const char *"
         return text, f"pass an array that is not read-only; or, where C++ only reads it, take a const {found['type']}"
     if found := _READ_ONLY_STRUCT.search(text):
         remedy = (
@@ -260,6 +265,27 @@ def find_taken(text: str) -> str:
     return (found["type"] or found["reference"]) if found else ""
 
 
+def find_object(error: Diagnostic) -> tuple[int, str]:
+    """Return which argument of the call an *error* is about, counted from 1, and the class or enumeration that C++
+    takes there; 0 and an empty text for another error."""
+    number, text = number_of_argument(error), error.text
+    found = number and (_TO_CLASS.search(text) or _TUPLE.search(text) or _NOT_A_TEMPLATE.search(text))
+    if found:
+        groups = found.groupdict()
+        return number, _plain(groups.get("type") or groups.get("reference") or "")
+    for misfit in _find_misfits(error):
+        return int(misfit["number"]), _parameter(misfit["parameters"], int(misfit["number"]))
+    return 0, ""
+
+
+def _find_misfits(error: Diagnostic) -> list[re.Match[str]]:
+    """Return what the lines of an *error* say of the argument that the only candidate does not take; nothing if there
+    are several, or if it is a template, of which the parameters may be its own."""
+    candidates = "\n".join(error.lines[1:])
+    found = list(_WRONG_ARGUMENT.finditer(candidates))
+    return found if len(found) == len(CANDIDATE.findall(candidates)) == 1 else []
+
+
 def number_of_argument(error: Diagnostic) -> int:
     """Return which argument of the call an *error* is about, counted from 1; 0 if it is about none."""
     marked = re.search(r"\bnca_a(\d+)", error.marked)
@@ -285,9 +311,7 @@ def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tupl
 def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) -> str:
     """Return what is wrong where one function alone, *called* so, could take the *arguments*, and one of these is of
     another type; empty where that is not known."""
-    candidates = "\n".join(error.lines[1:])
-    found = list(_WRONG_ARGUMENT.finditer(candidates))
-    if len(found) != 1 or len(CANDIDATE.findall(candidates)) != 1:
+    if not (found := _find_misfits(error)):
         return ""
     number = int(found[0]["number"])
     taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[number - 1 : number]
@@ -394,8 +418,11 @@ def _rank(numpy_type: str) -> int:
 
 def _parameter(parameters: str, number: int) -> str:
     """Return the type of the parameter with this *number*, without const and references; empty if it has none."""
-    types = _split(parameters)[number - 1 : number]
-    return re.sub(r"\bconst\b|&", "", "".join(types)).strip()
+    return _plain("".join(_split(parameters)[number - 1 : number]))
+
+
+def _plain(taken: str) -> str:
+    return re.sub(r"\bconst\b|&", "", taken).strip()
 
 
 def _split(parameters: str) -> list[str]:
@@ -415,6 +442,8 @@ def _find_other_pointer(found: re.Match[str]) -> str:
         return (
             f"let a lambda give it its type: lib.expr('[](auto* p) {{ return f(static_cast<{found['type']}>(p)); }}')"
         )
+    if found["type"] == "const char *" and not found["is_pointer"]:
+        return "pass a constant string, such as 'text'"
     if not found["is_pointer"]:
         return _pass_memory(found["element"])
     if found["given"] == "const char":

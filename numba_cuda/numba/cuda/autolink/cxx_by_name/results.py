@@ -19,6 +19,7 @@ from ..c_abi.record_values import make_enumerator_type
 from ..c_abi.structs import field_types, is_struct, struct_ctype
 from .calls import Call, Records
 from .cxx_errors import CxxError, refuse_call
+from .declared_names import UNQUALIFIED
 from .prelude import ARRAY, COMPLEX, ENUMERATOR, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
 
 NUMBA_TYPES = {
@@ -142,6 +143,14 @@ def _name_struct(argument: Any, records: Records) -> str:
     ].name
 
 
+def _use_object(call: Call) -> str:
+    """Return the text of a lambda that uses what a *call* returns; that of another lambda is too long to repeat."""
+    if not UNQUALIFIED.search(call.pattern.name):
+        return ", lib.expr(...)"
+    each = "x..." if call.argtypes else ""
+    return f": lib.expr('[](auto... x) {{ return f({call.pattern.name}({each})); }}')"
+
+
 def make_extern(call: Call, answer: str, records: Records, may_refer: Callable[[], bool]) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
     call it. *may_refer* tells whether C++ may write to a float, of which no question can be asked."""
@@ -160,8 +169,8 @@ def make_extern(call: Call, answer: str, records: Records, may_refer: Callable[[
     if isinstance(returns, CxxObject):
         raise CxxError(
             f"{call.label} returns an object that only C++ knows ({number_of(returns.size, 'byte')})\n"
-            "  what to do: let a lambda, lib.expr(...), use the object and return numbers; or keep it in memory of a"
-            " lib.type(...)"
+            f"  what to do: let a lambda use the object and return numbers{_use_object(call)};\n"
+            "    or keep it in memory of a lib.type(...)"
         )
     if is_cut:
         raise CxxError(
@@ -173,7 +182,7 @@ def make_extern(call: Call, answer: str, records: Records, may_refer: Callable[[
         raise WrittenArgumentError(
             f"{call.label} writes to argument {positions}, which is neither a variable nor an element of an array that"
             " can be written\n"
-            "  what to do: pass a variable of the type that C++ declares; or an array, with .passing(..., 'element')",
+            "  what to do: assign it to a variable, pass that, and store it after the call: n = v; f(n); v = n",
             written,
             referred,
             returns,

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
+from numba_cuda_autolink.assigned_names import Assigned
+
 from .loaded_modules import UnknownValueError, package_of
 
 CALL_HOOK = "__numba_cuda_call__"
@@ -82,6 +84,11 @@ class Callee:
         """The text of the source that it is from, and the file and line where that was given; ``None`` if there is
         none."""
         return _property_of(self.obj, "_given_text")
+
+    @property
+    def expression(self) -> tuple[str, Assigned] | None:
+        """The C++ expression that it is, and the variable that holds it; ``None`` of any other object."""
+        return _property_of(self.obj, "_expression")
 
     @property
     def folder(self) -> str:

@@ -18,18 +18,20 @@ _ROOM = 100  # characters of an object's repr
 _LONGEST_OF_TEXT = 70  # characters of the repr of a library's item, up to which it has all of the library's text
 
 
-def call_item(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
+def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) -> Item:
     took = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
     took += ", stored earlier under its link key" if call.stored else ""
     returned = tuple(
-        _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
+        _code(code) if seen.setdefault(code, number) == number else Item(code.title, f"same as for call {seen[code]}")
         for code in call.returned
     )
     of = [Item("object", whole)] if (whole := whole_name(call)) else []
+    if call.expression and seen.setdefault(call.expression, number) == number:
+        of.append(Item("C++", call.expression))
     place = *of, Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", inlining(call))]
     found = Item(f"returned{took}", "" if returned else "nothing to link", returned)
-    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
+    return Item(f"{number}. {full_name(call)}", call.arguments, (*place, found, *became))
 
 
 def inlining(call: CallReport) -> str:
@@ -51,7 +53,7 @@ def asked(call: CallReport) -> tuple[object, ...]:
 
 def inlined_call(number: int, call: CallReport) -> Item:
     became = (Item("inlined", inlining(call) or "not known"),)
-    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", became)
+    return Item(f"{number}. {full_name(call)}", call.arguments, became)
 
 
 def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
@@ -59,15 +61,20 @@ def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
     same are one item."""
     groups: dict[tuple[str, str, str], list[CallReport]] = {}
     for call in calls:
-        arguments = f"({', '.join(call.argtypes)})"
-        returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+        arguments = call.arguments
+        returned = ", ".join(formatting.file(code.name) + code.detail for code in call.returned) or "nothing to link"
         found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
         left = f": {formatting.listed(call.called)}" if call.called else ""
         became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
         groups.setdefault((full_name(call), arguments, f"{found}{became}"), []).append(call)
-    found_groups = []
+    found_groups, seen = [], set()
     for (name, arguments, rest), some in groups.items():
-        found_groups.append(Item(name, f"{arguments}{formatting.times(some)} at {formatting.places(some)}{rest}"))
+        text = some[0].expression
+        below = (Item("C++", text),) if text and text not in seen else ()
+        seen.add(text)
+        found_groups.append(
+            Item(name, f"{arguments}{formatting.times(some)} at {formatting.places(some)}{rest}", below)
+        )
     return tuple(found_groups)
 
 
@@ -81,7 +88,7 @@ def whole_name(call: CallReport) -> str:
     of a library that is given as a long text, of which the repr has the beginning."""
     of_text = item_name(call.object) is not None and file_of_item(call.object) is None
     is_cut = of_text and len(call.object) > _LONGEST_OF_TEXT
-    tells_all = full_name(call) == call.object or call.object.startswith("<") or is_cut
+    tells_all = bool(call.expression) or full_name(call) == call.object or call.object.startswith("<") or is_cut
     return "" if tells_all else formatting.shortened(call.object, _LONGEST_OBJECT)
 
 
@@ -97,7 +104,7 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("defines", _symbols(code.defines)))
         if code.unit is None and code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
+    return Item(code.title, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:

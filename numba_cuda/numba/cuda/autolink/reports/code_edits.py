@@ -61,17 +61,34 @@ def _shown(function: PythonFunction) -> str:
     return f"{function.name} ({formatting.file(function.path)}:{function.line})"
 
 
+def other_functions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
+    """Yield which of the calls that come in *pairs* pass other Python functions to C++: those that both reports have,
+    and that have changed places."""
+    found = [(old, new, one, other) for old, new, one, other in _returned(pairs) if one.is_python and other.is_python]
+    sides = {one.source for _, _, one, _ in found}, {other.source for _, _, _, other in found}
+    for old, new, one, other in found:
+        if one.source != other.source and one.source in sides[1] and other.source in sides[0]:
+            types = zip(old.shown_types or old.argtypes, new.shown_types or new.argtypes, strict=True)
+            differ = [*zip(*(pair for pair in types if pair[0] != pair[1]), strict=True)]
+            if differ:
+                what = f"call {named(new)} at {formatting.places([new])}"
+                yield Change(arch, what, *(formatting.listed(each) for each in differ))
+
+
 def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_python: bool) -> Iterator[Change]:
     """Yield which functions of what calls return were edited, which come in *pairs*, each once with the calls that it
     changes. *same_code*: whether architecture and options are the same; *with_python*: whether `edits_in_python` says
     what there is to say of functions in Python."""
+    pairs = list(pairs)
+    yield from dict.fromkeys(_of_expressions(arch, pairs))
     # By function, the file of its library and the files that were edited: the calls.
     calls = defaultdict[tuple[str, str | None, tuple[str, ...]], dict[str, None]](dict)
-    for _, new, one, other in _returned(pairs):
+    for old, new, one, other in _returned(pairs):
         if not (with_python and one.is_python and other.is_python):
             file, files = file_of_item(new.object), tuple(_edited_files(one, other))
             for name in _edited(one, other, file, same_code and one.options == other.options):
-                calls[name, file, files][named(new)] = None
+                if name or old.expression == new.expression:
+                    calls[name, file, files][named(new)] = None
     together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
     for (name, file, files), some in calls.items():
         place, by = f" in {file}" if file else "", formatting.listed([*some])
@@ -88,6 +105,14 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
             yield Change(arch, f"{name}{place}, {_used(name)} by {by}, was edited")
     for place, names in together.items():
         yield Change(arch, f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited")
+
+
+def _of_expressions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
+    """Yield how the C++ expressions differ that are called in *pairs*."""
+    for old, new in pairs:
+        if old is not None and new is not None and is_same_object(old, new):
+            sides = formatting.different_parts(old.expression, new.expression)
+            yield from differing(arch, f"C++ of {new.name}", *sides) if all(sides) else ()
 
 
 def _is_call_of(name: str, calls: Iterable[str]) -> bool:

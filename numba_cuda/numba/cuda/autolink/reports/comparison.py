@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from . import formatting
 from .call_changes import changes_of_calls, changes_of_inlining, changes_of_options
 from .change import Change, differing
-from .code_edits import edits_in_calls, edits_in_python, edits_of_files
+from .code_edits import edits_in_calls, edits_in_python, edits_of_files, other_functions
 from .paired_calls import pair_calls
 from .records import BuildReport, KernelReport, ResultReport
 
@@ -24,7 +24,8 @@ _DEFAULT = "default"  # an option that is not recorded
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
 _OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
-_PATH = re.compile(r"(?:[\w$]+::)+")  # of a name that begins with it: its modules or namespaces
+# Of a name that begins with it: its modules or namespaces, or the line of a C++ expression without a variable.
+_PATH = re.compile(r"(?:[\w$]+::)+|(?:lambda|expression) at [^:(]*:\d+")
 _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
 
 
@@ -96,6 +97,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
     edits = [*edits_in_python(arch, before.python, now.python)] if with_python else []
+    edits += dict.fromkeys(other_functions(arch, pairs))
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
     edits += edits_in_calls(arch, pairs, same_code, with_python and (is_whole or bool(edits)))
@@ -183,8 +185,8 @@ def _short(names: Collection[str]) -> dict[str, str]:
 
 
 def _moved(before: Collection[str], now: Collection[str]) -> dict[str, str]:
-    """Return the new names of functions that are in another module or namespace now: of those that only one of the
-    results has, the only ones that are equal without it."""
+    """Return the new names of functions that are in another module, namespace or line now: of those that only one of
+    the results has, the only ones that are equal without it."""
     alone = [[name for name in some if name not in other] for some, other in ((before, now), (now, before))]
     short = [Counter(_without_path(name) for name in names) for names in alone]
     only = {name for name, number in short[0].items() if number == short[1][name] == 1}

@@ -31,7 +31,7 @@ _OTHER_CLASS = re.compile(r"\bnca_functor_[0-9a-f]+\b")
 _BY_CONTENT = re.compile(r"\b(?:cxx_)?([A-Za-z_]\w*?)_[0-9a-f]{16}(?:_functor|_\d+)?\b")
 # Options, and values. Each library of `cxx` has the last option.
 _ELSEWHERE, _NOT_SET = ("include_paths", "device_as_default_execution_space"), ("False", "None")
-_OF_LAMBDA = 30  # characters
+_AROUND = 12  # characters of a text around what differs
 OF_KERNELS = ("lto", "debug", "lineinfo", "fastmath", "max_registers")  # recorded whether they are set or not
 _TOO_MUCH = {  # by what limits blocks to none
     "registers": "too many registers",
@@ -169,7 +169,9 @@ def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str
     functions."""
     objects = {call.site: call.name for call in calls}
     files = {call.site: file_of_item(call.object) for call in calls}
-    names = [_of_library(code, files) if is_of_library(code) else file(function(code.name)) for code in codes]
+    names = [
+        _of_library(code, files) if is_of_library(code) else file(function(code.name)) + code.detail for code in codes
+    ]
     shared = Counter(names)
     for number, code in enumerate(codes):
         if shared[names[number]] > 1 and code.brought_by:
@@ -193,7 +195,7 @@ def is_of_library(code: CodeReport) -> bool:
 
 
 def _of_library(code: CodeReport, files: Mapping[str, str | None]) -> str:
-    functions = list(dict.fromkeys(_without_arguments(part.name) for part in code.parts))
+    functions = list(dict.fromkeys(part.name.partition("(")[0] for part in code.parts))
     if not functions:
         return code.name
     paths = {files.get(site) for site in code.brought_by}
@@ -201,11 +203,6 @@ def _of_library(code: CodeReport, files: Mapping[str, str | None]) -> str:
     if path is None:
         return f"{CODE_OF}{listed(functions, 3)}"
     return f"{path}, {functions[0] if len(functions) == 1 else number_of(len(functions), 'function')}"
-
-
-def _without_arguments(name: str) -> str:
-    """Return the name of a function, or the beginning of a lambda."""
-    return f"{name[:_OF_LAMBDA]}…" if name.startswith("[") else name.partition("(")[0]
 
 
 def file(path: str | None) -> str:
@@ -237,6 +234,30 @@ def shortened(text: str, longest: int) -> str:
         return text
     head = (longest - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+
+
+def _common(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def different_parts(one: str, other: str) -> tuple[str, str]:
+    """Return what two texts do not have in common, with whole words and some text around it: ``… * 2; }`` and
+    ``… * 3; }``. Equal texts are returned as they are."""
+    if one == other:
+        return one, other
+    first = _common(one, other)
+    last = _common(one[first:][::-1], other[first:][::-1])
+    parts = []
+    for text in (one, other):
+        begin, end = max(0, first - _AROUND), min(len(text), len(text) - last + _AROUND)
+        while begin and (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+            begin -= 1
+        while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end += 1
+        parts.append(f"{'…' * bool(begin)}{text[begin:end]}{'…' * (end < len(text))}")
+    return parts[0], parts[1]
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

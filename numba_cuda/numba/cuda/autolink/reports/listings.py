@@ -67,13 +67,17 @@ def with_inlining(
     return tuple(found)
 
 
-def function_reports(functions: Mapping[str, FunctionInCubin], entry_name: str) -> tuple[FunctionReport, ...]:
+def function_reports(
+    functions: Mapping[str, FunctionInCubin], entry_name: str, names: Mapping[str, str]
+) -> tuple[FunctionReport, ...]:
+    """Return the *functions* of a result, the largest first after the kernel. *names* are those that users know some
+    by."""
     shown, seen = {}, Counter[str]()
     for name in sorted(functions):  # functions of several files, which no other file sees, may have one name
-        seen[title := formatting.symbol(name)] += 1
+        seen[title := names.get(name) or formatting.symbol(name)] += 1
         shown[name] = f"{title} #{seen[title]}" if seen[title] > 1 else title
-    names = sorted(functions, key=lambda name: (name != entry_name, -functions[name].size, name))
-    return tuple(FunctionReport(shown[name], functions[name].size, functions[name].sha256) for name in names)
+    order = sorted(functions, key=lambda name: (name != entry_name, -functions[name].size, name))
+    return tuple(FunctionReport(shown[name], functions[name].size, functions[name].sha256) for name in order)
 
 
 def listings_of(

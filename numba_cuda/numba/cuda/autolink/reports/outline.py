@@ -41,7 +41,7 @@ def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
     """Yield what there is to say of a *build* that is not as for the *first* one."""
     if build.restored:
         yield Item(build.arch, formatting.RESTORED)
-    seen: dict[CodeReport, int] = {}
+    seen: dict[CodeReport | str, int] = {}
     many, calls = len(build.calls) >= _MANY, [*enumerate(build.calls, 1)]
     as_before = build is not first and bool(calls) and list(map(asked, build.calls)) == list(map(asked, first.calls))
     if as_before:

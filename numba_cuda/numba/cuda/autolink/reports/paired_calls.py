@@ -20,13 +20,16 @@ def named(call: CallReport) -> str:
 
 
 def is_same_object(before: CallReport, now: CallReport) -> bool:
+    """Return whether two calls are of one object: C++ expressions without a variable are the same one in one place."""
+    if before.expression and now.expression and before.argtypes == now.argtypes and before.text == now.text:
+        return True
     return _object(before) == _object(now) or named(before) == named(now)
 
 
 def _object(call: CallReport) -> tuple[str, tuple[str, ...]]:
     """Return which object is called, by its repr: its name depends on the other objects of the report. An item of a
-    library is the same when the library's source was edited."""
-    item = item_name(call.object)
+    library is the same when the library's source was edited; of a C++ expression, the whole text counts."""
+    item = call.expression or item_name(call.object)
     return item or (named(call) if call.object.startswith("<") else call.object), call.argtypes
 
 

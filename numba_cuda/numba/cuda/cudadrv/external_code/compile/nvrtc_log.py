@@ -20,10 +20,10 @@ from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage, explain_missing_headers
-from .header_packages import explain_package
+from .header_packages import explain_misspelt, explain_package
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
-from .template_deduction import explain_conflict
+from .template_deduction import explain_conflict, explain_constraint
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_OTHERS = 2
@@ -204,13 +204,24 @@ def errors_in(log: str) -> str:
 
 
 def other_errors(errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return those of *errors* that do not follow from the first: of syntax, others of syntax at its line do."""
+    """Return those of *errors* that do not follow from the first. Others of syntax at its line follow from one of
+    syntax; and from an opening that is not closed all after it but unknown names in the same text: what follows the
+    text is not where it should be."""
+    if not errors:
+        return []
+    first, others = errors[0], errors[1:]
+    if first.is_unclosed and first.line:
+        return [
+            each
+            for each in others
+            if each.place == first.place and each.line and (int(each.line) < int(first.line) or each.unknown)
+        ]
 
     def of_syntax_at(error: Diagnostic) -> tuple[str, str] | None:
         return (error.place, error.line) if error.text.startswith("expected ") else None
 
-    first = of_syntax_at(errors[0]) if errors else None
-    return [each for each in errors[1:] if first is None or of_syntax_at(each) != first]
+    first_of_syntax = of_syntax_at(first)
+    return [each for each in others if first_of_syntax is None or of_syntax_at(each) != first_of_syntax]
 
 
 def list_others(errors: Iterable[tuple[str, str]]) -> list[str]:
@@ -290,7 +301,7 @@ def remedy(
         own = [os.path.dirname(error.place)] if os.path.isabs(error.place) else []  # where quotes find a header first
         if similar := find_similar_header(name, [*own, options.working_directory or os.getcwd(), *include_paths]):
             return f"did you mean {similar}?"
-        if package := explain_missing_headers(name):
+        if package := explain_misspelt(name) or explain_missing_headers(name):
             return package
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := what_to_write(text):
@@ -299,7 +310,9 @@ def remedy(
         return later
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
-    if conflict := explain_conflict("\n".join(error.lines), texts):
+    said = "\n".join(error.lines)
+    texts = list(texts) if "failed deduction" in said or "failed constraints" in said else texts
+    if conflict := explain_conflict(said, texts) or explain_constraint(said, texts):
         return f"{conflict[0]}: {conflict[1]}"
     if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known

@@ -125,8 +125,8 @@ def place_of(lib):
 
 # How calls go wrong: the C++ name, the argument types, and what the message says of the reason.
 WRONG = [
-    ("area", ("float32",), "no suitable"),
-    ("area", ("float32[::1]",), "no suitable"),
+    ("area", ("float32",), "argument 1 is a float32, and area takes "),
+    ("area", ("float32[::1]",), "argument 1 is an array of float32, and area takes "),
     ("area", (), "too few arguments"),
     ("overlap", ("complex64", "complex64"), 'no instance of overloaded function "shapes::overlap"'),
     ("overlap", ("float32",), 'no instance of overloaded function "shapes::overlap"'),
@@ -144,7 +144,7 @@ WRONG = [
     ("checked", ("float64",), "only four bytes"),
     ("opaque", ("int32",), "returns an object that only C++ knows (4 bytes)"),
     ("written", ("float32",), "C++ writes to an argument of type float32 as int&"),
-    ("area", ("float32[:]",), "no suitable"),
+    ("area", ("float32[:]",), "argument 1 is an array of float32, and area takes "),
     ("corner", ("int32[:]", "int32"), "a strided array cannot be passed as int *: C++ reads contiguous memory"),
     ("corner", ("types.Array(types.int32, 1, 'C', readonly=True)", "int32"), "pass an array that is not read-only"),
     ("overlep", ("float32", "float32"), 'identifier "overlep" is undefined'),
@@ -375,7 +375,7 @@ def test_a_near_name_is_named():
         ("[](auto x) { return x; }", ("float32",), "write lib.expr(...) for a lambda, not lib[...]"),
         ("shapes::member", ("float32",), "pass an object that has the member"),
         ("shapes::member", ("float32[::1]",), "member = lib['shapes::member'].passing('span')"),
-        ("shapes::area", ("float32",), "pass an element of an array of lib.record('shapes::Circle') or lib.type("),
+        ("shapes::area", ("float32",), "lib.expr('[](auto... x) { return shapes::area(shapes::Circle{x...}); }')"),
         ("shapes::corner", ("int32[::1]", "complex64"), "pass x.real, x.imag or abs(x)"),
         ("shapes::corner", ("int32[::1]", "int32", "int32"), "pass no more arguments than C++ declares"),
         ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
@@ -1195,7 +1195,8 @@ def test_a_value_that_cxx_writes_to_is_made_a_variable():
     text = message(
         autolink.cxx("__device__ int inc(float& x) { x += 1; return 1; }"), "inc", ("float32",), "r[0] = f({} * 2.0)"
     )
-    assert "what to do: pass a variable of the type that C++ declares, n = np.float32(...); inc(n)" in text
+    todo = "pass an element of an array of np.float32; or a variable, and store it after the call: "
+    assert f"what to do: {todo}n = np.float32(v); inc(n); v = n" in text
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
@@ -1213,3 +1214,22 @@ def test_what_calculates_with_a_struct_names_its_members(front_end, written, tod
     exec(compile(f"def kernel(r):\n    r[0] = {written}\n", "struct_call.py", "exec"), names)
     with pytest.raises(Exception, match=re.escape(f"\n  what to do: {todo}")):
         autolink.build(front_end_named(front_end).cuda.jit(names["kernel"]), "void(float32[::1])", cc=(9, 0))
+
+
+def test_only_what_does_not_follow_from_an_unclosed_brace_is_listed():
+    source = """
+        __device__ float before(float x) { return unknown_before; }
+        __device__ float area(float r) {
+            if (r > 0) {
+                return r;
+            return -r;
+        }
+        __device__ float after(float x) { return x }
+    """
+    with pytest.raises(autolink.CxxError) as caught:
+        autolink.cxx(source).area.signature("float32", cc=CC)
+    text = str(caught.value)
+    assert 'expected a "}" to match this "{"' in text.splitlines()[0]
+    others = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("  also at: ")]
+    assert [each.partition(": ")[2] for each in others] == ['identifier "unknown_before" is undefined']
+    assert "more errors" not in text

@@ -402,7 +402,7 @@ class TestRemedies:
                 "lib.expr('[](auto* p) { return f(reinterpret_cast<const float (&)[3]>(*p)); }')",
             ),
             ("line", "float32[::1]", "lib.expr('[](auto* p) { return f(reinterpret_cast<float (*)[3]>(p)); }')"),
-            ("bits", "UniTuple(int32, 1)", "or let a lambda, lib.expr(...), make what it takes"),
+            ("bits", "UniTuple(int32, 1)", "lib.expr('[](auto... x) { return bits(Bits{x...}); }')"),
         ],
     )
     def test_what_no_argument_of_a_kernel_is(self, name, argtype, remedy):
@@ -737,4 +737,6 @@ class TestRemediesThatRun:
         for name in ("One", "Two"):
             with pytest.raises(TypingError) as caught:
                 build(make(namedtuple(name, "x y")), "void(float32[::1])")
-            assert str(caught.value).startswith(f"sum({name}(float32 x 2)): a tuple cannot be passed as V\n")
+            assert str(caught.value).startswith(
+                f"sum({name}(float32 x 2)): argument 1 is a {name}(float32 x 2), and sum takes V\n"
+            )

@@ -9,6 +9,7 @@ import html
 import inspect
 import io
 import json
+import linecache
 import pickle
 import re
 import shutil
@@ -935,9 +936,80 @@ def test_lambdas_name_the_code_that_they_share(front_end):
     names = {f"lambda{n}": library.expr(f"[](auto x) {{ return x * {n}.0f; }}") for n in (2, 3)}
     exec("def kernel(x):\n    x[0] = lambda2(x[0]) + lambda3(x[1])", names)
     report = autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
-    assert "code of [](auto x) { return x * 2.0f; … and [](auto x) { return x * 3.0f; …" in " ".join(
-        str(report).split()
-    )
+    assert "code of lambda at test_report.py:" in " ".join(str(report).split())
+
+
+LAMBDAS = """
+library = autolink.cxx("#include <cuda/std/cmath>")
+def scaled(n):
+    return library.expr(f"[](float x, float y, float z) {{ return cuda::std::fma(x, y, z) * {n}; }}")
+plus = library.expr("[](float x, float y, float z) { return cuda::std::fma(x, y, z) + 1; }")
+minus = library.expr("[](float x, float y, float z) { return cuda::std::fma(x, y, z) - 1; }")
+double = scaled(2)
+sums = [library.expr(f"[](auto x, auto y, auto z) {{ return x + y + z + {n}; }}") for n in (5, 6)]
+first, second = sums
+def kernel(x):
+    x[0] = plus(x[0], x[1], x[2])
+    x[1] = minus(x[0], x[1], x[2])
+    x[2] = double(x[0], x[1], x[2])
+    x[3] = first(x[0], x[1], x[2]) + second(x[0], x[1], x[2])
+"""
+
+
+@pytest.fixture
+def of_lambdas(front_end, tmp_path):
+    def report(*edits, **options):
+        text = LAMBDAS
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "lambdas.py"
+        path.write_text(text)
+        linecache.checkcache(str(path))
+        names = {"autolink": autolink, "__name__": "lambdas"}
+        exec(compile(text, path, "exec"), names)
+        return autolink.report(front_end.cuda.jit(**options)(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    return report
+
+
+def test_lambdas_have_the_names_of_their_variables_or_lines_and_their_code_beside(of_lambdas):
+    report = of_lambdas(lto=False)
+    names = ["plus", "minus", "double", "lambda at lambdas.py:8 #1", "lambda at lambdas.py:8 #2"]
+    build = report.builds[0]
+    assert [call.name for call in build.calls] == names
+    assert [call.returned[0].name for call in build.calls] == [f"{name}(float32, float32, float32)" for name in names]
+    assert {f"{name}(float32, float32, float32)" for name in names} <= {each.name for each in build.result.functions}
+    page, text = report.to_html(), " ".join(str(report).split())
+    for call in build.calls:
+        assert text.count(call.expression) == page.count(f"<code>{html.escape(call.expression)}</code>") == 1
+    assert autolink.Report.from_json(report.to_json()) == report
+    assert pickle.loads(pickle.dumps(build.calls)) == build.calls
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ((("z) - 1", "z) - 2"),), ["C++ of minus: …fma(x, y, z) - 1; } → …fma(x, y, z) - 2; }"]),
+        ((("plus(x", "PLUS(x"), ("minus(x", "plus(x"), ("PLUS(x", "minus(x")), ["kernel (lambdas.py:10) was edited"]),
+        ((("scaled(2)", "scaled(3)"),), ["C++ of double: …fma(x, y, z) * 2; } → …fma(x, y, z) * 3; }"]),
+        (
+            (("sums =", "\nsums ="), ("(5, 6)", "(5, 7)")),
+            ["C++ of lambda at lambdas.py:9 #2: …x + y + z + 6; } → …x + y + z + 7; }"],
+        ),
+        ((("sums =", "\nsums ="),), []),
+        (
+            (("minus(x[0]", "plus(x[0]"),),
+            [
+                "kernel (lambdas.py:10) was edited",
+                "call at lambdas.py:12: minus(float32, float32, float32) → plus(float32, float32, float32)",
+            ],
+        ),
+    ],
+)
+def test_an_edit_of_a_lambda_is_one_line_and_others_are_told_apart_by_their_text(of_lambdas, edits, expected):
+    found = of_lambdas(*edits).changes_since(of_lambdas()).replace("sm_90: ", "").splitlines()
+    assert [each for each in found if not each.startswith(("function ", "registers: ", "nothing"))] == expected
 
 
 def test_a_kernel_that_is_passed_to_cxx_is_refused_in_one_sentence():
