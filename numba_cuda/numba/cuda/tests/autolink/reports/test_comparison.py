@@ -149,7 +149,7 @@ def test_many_calls_that_are_inlined_no_more(front_end):
     before, now = build(True), build(False)
     lines = now.changes_since(before).splitlines()
     arch = now.builds[0].arch
-    assert f"{arch}: inlined: 6 of 6 calls → 0 of 6 calls" in lines
+    assert f"{arch}: calls inlined: 6 of 6 → 0 of 6" in lines
     (functions,) = [line for line in lines if "6 new functions" in line]
     assert re.fullmatch(rf"{arch}: 6 new functions: nothing → f\d, f\d, f\d and 3 more, [\d.]+ (KiB|bytes)", functions)
     assert not [line for line in lines if ": call f" in line]
