@@ -60,7 +60,7 @@ def changes_of_inlining(
 ) -> Iterator[Change]:
     """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
     if max(len(before), len(now)) > 1:
-        yield from differing(arch, "calls inlined", *(formatting.inlined(calls) for calls in (before, now)))
+        yield from differing(arch, "inlined", *(formatting.inlined(calls) for calls in (before, now)))
     if not same_link:
         both = [(old, new) for old, new in pairs if old is not None and new is not None]
         other = [
