@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
-from numba.cuda.cudadrv.external_code.compile.template_deduction import explain_conflict, find_undeduced
+from numba.cuda.cudadrv.external_code.compile.template_deduction import (
+    explain_conflict,
+    explain_constraint,
+    find_taken_form,
+    find_undeduced,
+)
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -217,8 +222,12 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in log and called.startswith("["):
         remedy = explain_kinds(arguments, takes_pointers=" *" in CANDIDATE.split(log)[-1]) or PASS_OTHERS
+    elif "failed constraints" in log and (constraint := _explain_constraint(call)):
+        text, remedy = constraint
     elif "failed deduction" in log and "<" not in (template := called.removesuffix("<>")):
         text, remedy = _explain_failed_deduction(call, template, text)
+    elif "failed deduction" in log and (constraint := _explain_constraint(call)):
+        text, remedy = constraint
     elif not remedy and first.text == "type name is not allowed" and "<" not in called:
         remedy = "write a function or a lambda; lib.type(...) is a class"
     elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
@@ -259,6 +268,15 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     return call.error(text, details, remedy)
 
 
+def _explain_constraint(call: RefusedCall) -> tuple[str, str] | None:
+    """Return what `explain_constraint` does for the template that is called."""
+    log = "\n".join(call.first.lines)
+    texts = [*own_texts(call.source, call.target), *call.texts()]
+    if "<" in call.called:  # the arguments do not tell the types
+        return explain_constraint(_GIVEN_TYPES.sub("", log), texts)
+    return explain_constraint(log, texts, as_pointers(call.arguments)[_OBJECT_TYPE.search(log) is not None :])
+
+
 def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tuple[str, str]:
     """Return the diagnosis, *text* if nothing more is known, and what to do where C++ does not find out the arguments
     of the *template* that is called."""
@@ -272,7 +290,11 @@ def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tu
         parameters, names = undeduced
         remedy = _explain_deduction(template, log, ", ".join(names))
         conflict = f"no argument tells {names[-1]} of template <{parameters}>", remedy
+    if conflict is None and (constraint := explain_constraint(log, texts, given)):
+        return constraint
     text, remedy = conflict or (text, _explain_deduction(template, log))
+    if conflict is None and (taken := find_taken_form(log, texts)):
+        text, remedy = f"C++ takes ({taken}), which the arguments are not", f"{PASS_OTHERS}; or {remedy}"
     return text, remedy if remedy == pass_pointer else explain_kinds(call.arguments) or remedy
 
 

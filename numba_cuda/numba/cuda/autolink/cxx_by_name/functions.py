@@ -112,7 +112,7 @@ class CxxFunction(DeviceCallable):
 
     def __getstate__(self) -> Any:
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
-        return self._source.__getstate__(), dataclasses.replace(self._pattern, given=Assigned())
+        return self._source.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> Any:
         if name == "__signature__" and self._python is None:  # of C++, else of that function

@@ -320,6 +320,7 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
     modules = [str(module) for module in compiled.library.modules]
     own = wrap(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
+    python = compiled.library.function_code.calls.function
     return DeviceFunction(
-        called, named, signature, named.compile_for(target, called), target, compiled.library, made_of
+        called, named, signature, named.compile_for(target, called, python), target, compiled.library, made_of
     )

@@ -7,8 +7,9 @@ import inspect
 import linecache
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any
 
 from numba.cuda import types
@@ -37,10 +38,10 @@ from ..protocol.errors import HookError
 from ..protocol.kernel_signatures import type_text
 from .call_graph import CallGraph, Frame, all_functions, call_graph
 from .function_code import FunctionCode
-from .object_names import short_names
+from .object_names import LAMBDA, describe_functions, short_names
 
 _LONGEST_REPR = 4000
-_FUNCTION = re.compile(r"type\(\w+\(<function (?:\S+<locals>\.)?(\S+) at 0x[0-9a-f]+>\)\)")
+_FUNCTION = re.compile(r"type\(\w+\(<function (?:\S+<locals>\.)?(\S+) at 0x([0-9a-f]+)>\)\)")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,13 @@ class CallRecord:
     stored: bool
     # expression: of a C++ expression that is called, such as a lambda, its whole text
     expression: str = ""
+    # shown_types: the types with what tells functions of one name apart, ``function f at ops.py:3``
+    shown_types: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> str:
+        """The types of the arguments in parentheses, as reports show them."""
+        return f"({', '.join(self.shown_types or self.argtypes)})"
 
     @property
     def call(self) -> str:
@@ -78,8 +86,8 @@ class BuildFacts:
     """A kernel built for one target: its name in the code, its calls, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
     whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, the timeline of the build, the
-    Python functions that it and what C++ calls are compiled from, and the texts of libraries
-    that its calls are from, each with the file and line where it was given."""
+    Python functions that it and what C++ calls are compiled from, what tells those of one name apart, and the texts of
+    libraries that its calls are from, each with the file and line where it was given."""
 
     entry_name: str
     target: Target
@@ -91,6 +99,7 @@ class BuildFacts:
     restored: bool = False
     timeline: tuple[Span, ...] = ()
     python: tuple[PythonFunction, ...] = ()
+    details: tuple[tuple[PythonFunction, str], ...] = ()
     given_texts: tuple[tuple[str, tuple[str, int]], ...] = ()
 
 
@@ -102,6 +111,10 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     sites = dict.fromkeys((*code.call_sites, *chains))
     names = short_names({site.callee: _names_of(site.callee) for site in sites})
     origins = code.origins if sites.keys() == code.origins.keys() else origins_of(sites)
+    compiled = dict.fromkeys(each.calls.function for each in all_functions(code))
+    python = tuple(as_written(each) for each in compiled if each is not None)
+    passed = {id(each): as_written(PythonFunction.of(each)) for site in sites for each in _functions_of(site.argtypes)}
+    details = describe_functions((*python, *passed.values()))
     for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
@@ -112,33 +125,47 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        shown_types = tuple(
-            f"{_shown_type(getattr(each, 'dtype', each))}&" if number in site.callee.referred else _shown_type(each)
-            for number, each in enumerate(site.argtypes)
+        argtypes, shown_types = (
+            tuple(
+                f"{_shown_type(getattr(each, 'dtype', each), known)}&"
+                if number in site.callee.referred
+                else _shown_type(each, known)
+                for number, each in enumerate(site.argtypes)
+            )
+            for known in ({}, {number: details[each] for number, each in passed.items()})
         )
         expression, _ = site.callee.expression or ("", None)
-        calls.append(CallRecord(*what, shown_types, *where, chain, function, *how, expression))
+        found = CallRecord(*what, argtypes, *where, chain, function, *how, expression)
+        calls.append(replace(found, shown_types=shown_types if shown_types != argtypes else ()))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
     if link is not None and output == "cubin":
         log = link.log
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
-    functions = dict.fromkeys(each.calls.function for each in all_functions(code))
-    python = tuple(replace(each, name=_as_written(each.name)) for each in functions if each is not None)
     texts = tuple(dict.fromkeys(text for site in sites if (text := site.callee.given_text) is not None))
-    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, python, texts)
+    known = python, tuple(details.items())
+    return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, *known, texts)
 
 
-def _as_written(name: str) -> str:
-    """Return a function's *name*, a lambda's as Python has it."""
-    return "<lambda>" if name == "_lambda_" else name
+def as_written(function: PythonFunction) -> PythonFunction:
+    """Return a *function* with the name that Python has for it, if it is a lambda."""
+    return replace(function, name=LAMBDA) if function.name == "_lambda_" else function
 
 
-def _shown_type(argtype: Any) -> str:
+def _functions_of(argtypes: Iterable[Any]) -> Iterator[FunctionType]:
+    """Yield the Python functions among arguments of these types, and in tuples of these."""
+    for each in argtypes:
+        if isinstance(each, types.BaseTuple):
+            yield from _functions_of(each.types)
+        elif isinstance(function := getattr(getattr(each, "dispatcher", None), "py_func", None), FunctionType):
+            yield function
+
+
+def _shown_type(argtype: Any, details: Mapping[int, str]) -> str:
     """Return a type as text, as signatures have it, a Python function's as ``function f`` or ``lambda``: the same in
-    each process."""
-    text = _FUNCTION.sub(r"function \1", type_text(argtype))
+    each process, with its *details* by its address."""
+    text = _FUNCTION.sub(lambda found: f"function {found[1]}{details.get(int(found[2], 16), '')}", type_text(argtype))
     return re.sub(r"\bfunction (?:_lambda_|<lambda>)", "lambda", text)
 
 

@@ -16,7 +16,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
@@ -28,6 +28,9 @@ from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..compilation.context import tool_versions
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
 _ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 0x...>"
@@ -124,14 +127,15 @@ class NamedModules:
     def undefined(self) -> tuple[str, ...]:
         return undefined_functions(self.texts)
 
-    def compile_for(self, target: Target, name: str) -> tuple[LinkInput, ...]:
-        """Return the code for *target*, called *name* in messages: LTO-IR, or PTX without LTO; in debug mode, one PTX
-        for each module, as NVVM requires."""
+    def compile_for(self, target: Target, name: str, python: PythonFunction | None = None) -> tuple[LinkInput, ...]:
+        """Return the code of a *python* function for *target*, called *name* in messages: LTO-IR, or PTX without
+        LTO; in debug mode, one PTX for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]
         kind = kinds.LTO_IR if target.lto else kinds.PTX
         # What C++ by name is called has the digest of its library.
         made_of = hashlib.sha256(_DIGEST.sub("", "\0".join(self.texts)).encode()).hexdigest()
-        return tuple(LinkInput(kind, _compile(group, target, name), name=name, made_of=made_of) for group in groups)
+        compiled = (_compile(group, target, name) for group in groups)
+        return tuple(LinkInput(kind, code, name=name, made_of=made_of, python=python) for code in compiled)
 
 
 def _with_own_names(texts: Sequence[str], linkage: str) -> Iterator[str]:

@@ -8,8 +8,14 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from numba_cuda_autolink.source_locations import shown_file
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
+
+LAMBDA = "<lambda>"
 _LONGEST = 40
 _ELIDED = "…"
 _CALL = re.compile(r"([\w.]+)\((.*)\)", re.DOTALL)
@@ -52,6 +58,33 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
             numbers[name] += 1
             names[key] = f"{name} #{numbers[name]}"
     return names
+
+
+def describe_functions(functions: Iterable[PythonFunction]) -> dict[PythonFunction, str]:
+    """Return what tells each of *functions* from others of its name: the line where it is defined, of a lambda in any
+    case; the values that its closure has, where they differ; or a number. Of the only one it is empty."""
+    alike: defaultdict[str, list[PythonFunction]] = defaultdict(list)
+    for function in dict.fromkeys(functions):
+        alike[function.name].append(function)
+    found: dict[PythonFunction, str] = {}
+    for name, same in alike.items():
+        is_placed = name == LAMBDA or len({(each.path, each.line) for each in same}) > 1
+        for each in same:
+            place = f" at {os.path.basename(shown_file(each.path))}:{each.line}" if is_placed else ""
+            here = [dict(other.values) for other in same if (other.path, other.line) == (each.path, each.line)]
+            values = [
+                f"{kind.partition(' ')[2]}={value}"
+                for kind, value in each.values
+                if any(other.get(kind) != value for other in here)
+            ]
+            found[each] = place + (f" with {', '.join(values)}" if values else "")
+        texts = Counter(found[each] for each in same)
+        numbers: Counter[str] = Counter()
+        for each in same:
+            if texts[text := found[each]] > 1:
+                numbers[text] += 1
+                found[each] = f"{text} #{numbers[text]}"
+    return found
 
 
 def item_name(text: str) -> str | None:

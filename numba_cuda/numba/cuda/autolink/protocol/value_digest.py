@@ -31,6 +31,8 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from numba_cuda_autolink.assigned_names import Assigned
+
 from .answers import CallingCode
 from .loaded_modules import UnknownValueError, origin_of
 
@@ -353,6 +355,7 @@ def _attributes(*names: str) -> Callable[[Any, Any], Any]:
 _C_FIELD = type(vars(type("_", (ctypes.Structure,), {"_fields_": [("x", ctypes.c_int)]}))["x"])
 _of_pickler = ValuePickler
 ValuePickler.kinds = (
+    (Assigned, lambda pickler, obj: None),  # which reports alone show
     (enum.Enum, _attributes("__class__", "name", "_value_")),
     ((np.generic, np.dtype), _of_pickler._object),
     (type, _of_pickler._class),

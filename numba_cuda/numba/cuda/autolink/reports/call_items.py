@@ -22,7 +22,7 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) 
     took = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
     took += ", stored earlier under its link key" if call.stored else ""
     returned = tuple(
-        _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
+        _code(code) if seen.setdefault(code, number) == number else Item(code.title, f"same as for call {seen[code]}")
         for code in call.returned
     )
     of = [Item("object", whole)] if (whole := whole_name(call)) else []
@@ -31,7 +31,7 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) 
     place = *of, Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", inlining(call))]
     found = Item(f"returned{took}", "" if returned else "nothing to link", returned)
-    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
+    return Item(f"{number}. {full_name(call)}", call.arguments, (*place, found, *became))
 
 
 def inlining(call: CallReport) -> str:
@@ -53,7 +53,7 @@ def asked(call: CallReport) -> tuple[object, ...]:
 
 def inlined_call(number: int, call: CallReport) -> Item:
     became = (Item("inlined", inlining(call) or "not known"),)
-    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", became)
+    return Item(f"{number}. {full_name(call)}", call.arguments, became)
 
 
 def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
@@ -61,8 +61,8 @@ def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
     same are one item."""
     groups: dict[tuple[str, str, str], list[CallReport]] = {}
     for call in calls:
-        arguments = f"({', '.join(call.argtypes)})"
-        returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+        arguments = call.arguments
+        returned = ", ".join(formatting.file(code.name) + code.detail for code in call.returned) or "nothing to link"
         found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
         left = f": {formatting.listed(call.called)}" if call.called else ""
         became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
@@ -104,7 +104,7 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("defines", _symbols(code.defines)))
         if code.unit is None and code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
+    return Item(code.title, f"{code.kind}, {formatting.size(code.size)}, {formatting.digest(code)}", tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:

@@ -61,6 +61,20 @@ def _shown(function: PythonFunction) -> str:
     return f"{function.name} ({formatting.file(function.path)}:{function.line})"
 
 
+def other_functions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
+    """Yield which of the calls that come in *pairs* pass other Python functions to C++: those that both reports have,
+    and that have changed places."""
+    found = [(old, new, one, other) for old, new, one, other in _returned(pairs) if one.is_python and other.is_python]
+    sides = {one.source for _, _, one, _ in found}, {other.source for _, _, _, other in found}
+    for old, new, one, other in found:
+        if one.source != other.source and one.source in sides[1] and other.source in sides[0]:
+            types = zip(old.shown_types or old.argtypes, new.shown_types or new.argtypes, strict=True)
+            differ = [*zip(*(pair for pair in types if pair[0] != pair[1]), strict=True)]
+            if differ:
+                what = f"call {named(new)} at {formatting.places([new])}"
+                yield Change(arch, what, *(formatting.listed(each) for each in differ))
+
+
 def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_python: bool) -> Iterator[Change]:
     """Yield which functions of what calls return were edited, which come in *pairs*, each once with the calls that it
     changes. *same_code*: whether architecture and options are the same; *with_python*: whether `edits_in_python` says

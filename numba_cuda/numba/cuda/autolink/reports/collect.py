@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.linker_input import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.plan.link_plan import join_units
+from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -30,7 +31,7 @@ from numba_cuda_autolink.package_versions import NOT_INSTALLED, version_of
 from numba_cuda_autolink.ptx import ptx_bodies
 from numba_cuda_autolink.short_tracebacks import without_warnings
 
-from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, FunctionRecord
+from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, FunctionRecord, as_written
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
 from .listings import function_reports, listings_of, with_inlining
@@ -67,8 +68,8 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         used["occupancy"] = occupancies(facts.target.arch, used["registers"], used["shared"], bounds)
         if in_result := functions_of(code, facts.entry_name):
             expressions = {call.site for call in facts.calls if call.expression}
-            made = [part for part in parts if not expressions.isdisjoint(part.brought_by)]
-            names = {name: part.name for part in made for name in part.defines or () if name.startswith("cxx_")}
+            made = [part for part in parts if part.detail or not expressions.isdisjoint(part.brought_by)]
+            names = {name: part.title for part in made for name in part.defines or () if _is_by_content(name)}
             used["functions"] = function_reports(in_result, facts.entry_name, names)
             calls = with_inlining(calls, codes, in_result, functions.reached)
         if listings:
@@ -85,6 +86,11 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     return Report(
         kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions(_front_end(record))
     )
+
+
+def _is_by_content(symbol: str) -> bool:
+    """Whether a *symbol* is one of a call by name, or of a Python function that C++ calls."""
+    return _HASH.search(symbol) is not None
 
 
 def _with_names_of_calls(codes: Iterable[CodeReport], calls: Iterable[CallRecord]) -> tuple[CodeReport, ...]:
@@ -207,7 +213,8 @@ def _codes(
         if _is_python(source) and symbols
         for name in symbols.defined
     ]
-    called = _Called(frozenset(names), functions, OwnFunctions.read(comparable, names, python), known)
+    own_functions = OwnFunctions.read(comparable, names, python)
+    called = _Called(frozenset(names), functions, own_functions, known, dict(facts.details))
     headers = [
         _own_headers(source, facts.target) if program is not None else None
         for source, program in zip(sources, programs, strict=True)
@@ -266,13 +273,20 @@ def _is_python(source: LinkInput | None) -> bool:
 
 @dataclass(frozen=True)
 class _Called:
-    """The functions that functions in Python call, those that can be read, those that can be compared, and all
-    sources."""
+    """The functions that functions in Python call, those that can be read, those that can be compared, all sources, and
+    what tells functions in Python of one name apart."""
 
     names: frozenset[str]
     functions: CalledFunctions
     comparable: OwnFunctions
     known: Mapping[_Key, LinkInput]
+    details: Mapping[PythonFunction, str]
+
+    def detail_of(self, item: LinkedInput) -> str:
+        """Return what tells the function in Python of *item* from others of its name."""
+        source = self.known.get(_key(item))
+        function = source.python if source is not None else None
+        return self.details.get(as_written(function), "") if function is not None else ""
 
     def named_in(self, item: LinkedInput, names: Collection[str]) -> tuple[str, ...]:
         """Return those of *names* that are called and that the source of *item* names."""
@@ -329,7 +343,7 @@ def _code(
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
     report = CodeReport(*what, item.compiled, defines, undefined, content, source, functions, options=item.options)
-    return replace(report, parts=parts, files=files)
+    return replace(report, parts=parts, files=files, detail=called.detail_of(item))
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from . import formatting
 from .call_changes import changes_of_calls, changes_of_inlining, changes_of_options
 from .change import Change, differing
-from .code_edits import edits_in_calls, edits_in_python, edits_of_files
+from .code_edits import edits_in_calls, edits_in_python, edits_of_files, other_functions
 from .paired_calls import pair_calls
 from .records import BuildReport, KernelReport, ResultReport
 
@@ -97,6 +97,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
     edits = [*edits_in_python(arch, before.python, now.python)] if with_python else []
+    edits += dict.fromkeys(other_functions(arch, pairs))
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
     edits += edits_in_calls(arch, pairs, same_code, with_python and (is_whole or bool(edits)))

@@ -169,7 +169,9 @@ def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str
     functions."""
     objects = {call.site: call.name for call in calls}
     files = {call.site: file_of_item(call.object) for call in calls}
-    names = [_of_library(code, files) if is_of_library(code) else file(function(code.name)) for code in codes]
+    names = [
+        _of_library(code, files) if is_of_library(code) else file(function(code.name)) + code.detail for code in codes
+    ]
     shared = Counter(names)
     for number, code in enumerate(codes):
         if shared[names[number]] > 1 and code.brought_by:

@@ -99,9 +99,8 @@ def graph(report: KernelReport) -> Graph:
 def _add_build(drawn: Graph, build: BuildReport) -> None:
     callers: dict[str, str] = {}  # by call site, the key of the call's box
     for call in build.calls:
-        callers[call.site] = key = f"call {call.name} {call.call}"
-        arguments = f"({', '.join(call.argtypes)})"
-        drawn.boxes.setdefault(key, Box("calls", call.name, arguments, call.call, _group(call)))
+        callers[call.site] = key = f"call {call.name} {call.object}{call.arguments}"
+        drawn.boxes.setdefault(key, Box("calls", call.name, call.arguments, call.call, _group(call)))
         drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"
     inputs = [code for code in build.link.inputs if not code.own]

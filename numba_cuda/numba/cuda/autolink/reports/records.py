@@ -42,6 +42,8 @@ class CodeReport:
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
+    detail:
+        What tells a Python function that C++ calls from others of its name: `` at ops.py:3``, `` with n=2.0``.
     files:
         The files that a source reads besides CUDA's, that of its library included, as pairs of a name and a digest.
     options:
@@ -64,6 +66,12 @@ class CodeReport:
     parts: tuple[CodeReport, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
+    detail: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, with what tells it from others of that name."""
+        return self.name + self.detail
 
     @property
     def own(self) -> bool:
@@ -130,8 +138,9 @@ class LineReport:
 
 @dataclass(frozen=True)
 class ListingReport:
-    """What a source or a piece of code became. *name* is a file, a Python function or the name of the code, with that
-    of the object that returned it if other code has the same; *lines* are those of the source, for a long file only
+    """What a source or a piece of code became. *name* is a file, a Python file with the line where a text
+    of C++ begins, a Python function or the name of the code, with that of the object that returned it if other code has
+    the same; *lines* are those of the source, for a long file only
     those with machine code and their neighbours; *ptx* is what the linker's compiler makes of the code alone; *sass* is
     machine code in the result that no line is known for. Line information (``lineinfo=True``) says which line an
     instruction comes from, inlined ones included. ``None`` stands for what cannot be shown. *note* says why the lines

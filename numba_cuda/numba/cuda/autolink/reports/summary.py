@@ -39,7 +39,7 @@ def _not_inlined(calls: Sequence[CallReport]) -> Iterator[Item]:
         if call.inlined is False:
             others = formatting.called_besides(call)
             inner = f": {formatting.listed(others)} called" if others else ""
-            groups.setdefault((f"{full_name(call)}({', '.join(call.argtypes)})", inner), []).append(call)
+            groups.setdefault((f"{full_name(call)}{call.arguments}", inner), []).append(call)
     for (name, inner), some in [*groups.items()][:_MOST]:
         yield Item(f"{name}{formatting.times(some)}", f"at {formatting.places(some)}{inner}")
     if len(groups) > _MOST:

@@ -20,10 +20,10 @@ from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
 from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage, explain_missing_headers
-from .header_packages import explain_package
+from .header_packages import explain_misspelt, explain_package
 from .later_standards import explain_later
 from .mdspan_indices import explain_indices, what_to_index
-from .template_deduction import explain_conflict
+from .template_deduction import explain_conflict, explain_constraint
 from .unknown_names import NOT_ON_DEVICES, explain_undeclared, explain_unknown, find_similar_header
 
 _MOST_OTHERS = 2
@@ -301,7 +301,7 @@ def remedy(
         own = [os.path.dirname(error.place)] if os.path.isabs(error.place) else []  # where quotes find a header first
         if similar := find_similar_header(name, [*own, options.working_directory or os.getcwd(), *include_paths]):
             return f"did you mean {similar}?"
-        if package := explain_missing_headers(name):
+        if package := explain_misspelt(name) or explain_missing_headers(name):
             return package
         return f"add the directory that {name} is in to the source's include_paths"
     if instead := what_to_write(text):
@@ -310,7 +310,9 @@ def remedy(
         return later
     others = {each.unknown for each in errors}
     texts = texts if len(others) < _MOST_ERRORS else ()  # where the rest may be unknown too
-    if conflict := explain_conflict("\n".join(error.lines), texts):
+    said = "\n".join(error.lines)
+    texts = list(texts) if "failed deduction" in said or "failed constraints" in said else texts
+    if conflict := explain_conflict(said, texts) or explain_constraint(said, texts):
         return f"{conflict[0]}: {conflict[1]}"
     if error.unknown and (known := explain_unknown(error.unknown, texts, include_paths, macros, others)):
         return known

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Why C++ cannot deduce a template parameter: the arguments of a call give it two types, or one is no pointer. NVRTC
-does not say so."""
+"""Why a call does not fit a function template: the arguments give a template parameter two types, one is no pointer, or
+a constraint does not hold. NVRTC says the last of concepts alone."""
 
 from __future__ import annotations
 
@@ -58,6 +58,100 @@ def explain_conflict(
     return None
 
 
+_CONCEPT = re.compile(r'concept "(?P<concept>[^"]+)" not satisfied for "<(?P<types>.*)>"')
+_CONSTRAINTS = re.compile(
+    r'substituting "<(?P<types>.*)>" for function template "(?:\w+::)*(?P<name>\w+)[^"]*" failed constraints'
+)
+_ENABLE_IF = re.compile(r"\benable_if(?:_t)?\s*(?=<)")
+_DECLTYPE = re.compile(r"\bdecltype\s*(?=\()")
+_PASS_FITTING = "pass arguments for which it holds: numbers are converted in the kernel, as by np.int32(x)"
+
+
+def explain_constraint(log: str, texts: Iterable[str], given: Sequence[str] = ()) -> tuple[str, str] | None:
+    """Return what is wrong and what to do where the *log* of an error says that a function template does not take the
+    arguments of a call, since a constraint of it does not hold: a concept, or what its declaration in *texts* has in
+    ``enable_if`` or ``decltype``. ``None`` where there is none, or another reason may be why. *given* are the types of
+    the arguments, unless the log has them."""
+    if (concept := _CONCEPT.search(log)) and len(_CONSTRAINTS.findall(log)) == 1 and "failed deduction" not in log:
+        name = re.sub(r"::__\d+(?=::)", "", concept["concept"])
+        return f"{concept['types']} does not satisfy the concept {name}", _PASS_FITTING
+    if (failed := _CONSTRAINTS.search(log)) and "failed deduction" not in log:
+        return f"{failed['types']} does not satisfy what {failed['name']} requires", _PASS_FITTING
+    names = {each["name"] for each in _FAILED.finditer(log)}
+    if len(names) != 1 or failed:
+        return None
+    texts = list(texts)
+    if find_undeduced(log, texts) is not None:
+        return None
+    if not given and (types := _GIVEN.search(log)):
+        given = [each.strip() for each in _COMMA.split(types["types"])]
+    name = names.pop()
+    for text in texts:
+        found = [*_list_constraints(_HIDDEN.sub(" ", text), name)] if name in text else []
+        if not found:
+            continue
+        if not all(conditions and _is_deduced(parameters, takes) for parameters, takes, conditions in found):
+            return None
+        conditions = list(dict.fromkeys(each for *_, conditions in found for each in conditions))
+        which = "a constraint" if len(conditions) == 1 else "constraints"
+        with_types = _tell_deduced(*found[0][:2], given) if len(found) == 1 else ""
+        does = "does" if len(conditions) == 1 else "do"
+        return f"{which} of {name} {does} not hold{with_types}: {'; '.join(conditions)}", _PASS_FITTING
+    return None
+
+
+def _list_constraints(code: str, name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the parameters of each template of a function *name* that *code* declares, those of the function, and the
+    conditions and expressions on which its declaration depends."""
+    for called in re.finditer(rf"\b{name}\s*(?=\()", code):
+        head = code[max(code.rfind(each, 0, called.start()) for each in "{};") + 1 : called.start()]
+        begin = re.search(r"\btemplate\s*(?=<)", head)
+        if begin is None:
+            continue
+        parameters = _in_brackets(head[begin.end() :])
+        takes = _in_brackets(code[called.end() :])
+        rest = re.split("[{;]", code[called.end() + len(takes) + 2 :], maxsplit=1)[0]
+        declared = f"{head} {takes} {rest}"
+        conditions = [_COMMA.split(_in_brackets(declared[each.end() :]))[0] for each in _ENABLE_IF.finditer(declared)]
+        conditions += [_in_brackets(rest[each.end() :]) for each in _DECLTYPE.finditer(rest)]
+        yield parameters, takes, [" ".join(each.split()) for each in conditions]
+
+
+def _in_brackets(text: str) -> str:
+    """Return what is in the brackets with which *text* begins; ``<`` and ``>`` in round ones are signs."""
+    depth = 0
+    opening, closing = text[0], {"<": ">", "(": ")"}[text[0]]
+    round_ = 0
+    for number, character in enumerate(text):
+        round_ += (character == "(") - (character == ")") if opening == "<" else 0
+        if round_ == 0:
+            depth += (character == opening) - (character == closing)
+        if depth == 0:
+            return text[1:number]
+    return text[1:]
+
+
+def _is_deduced(parameters: str, takes: str) -> bool:
+    """Return whether the parameters *takes* of a function have types from which any argument tells those *parameters*
+    of its template that are types: ``T``, or a pointer or a reference to it."""
+    named = [each[1] for each in map(_TYPE_PARAMETER.fullmatch, map(str.strip, _COMMA.split(parameters))) if each]
+    taken = [each.partition("=")[0] for each in _COMMA.split(takes)]
+    return all(
+        _form(each, name) in ("", "&", "&&", "*") for each in taken for name in named if re.search(rf"\b{name}\b", each)
+    )
+
+
+def _tell_deduced(parameters: str, takes: str, given: Sequence[str]) -> str:
+    """Return with which types, as far as these are read from the arguments that are *given*."""
+    told: dict[str, str] = {}
+    for each in map(_TYPE_PARAMETER.fullmatch, map(str.strip, _COMMA.split(parameters))):
+        for taken, argument in zip(_COMMA.split(takes), given, strict=False):
+            if each and _form(taken.partition("=")[0], each[1]) is not None:
+                plain = re.sub(r"\bconst\b|&", "", argument).strip()
+                told.setdefault(each[1], plain.rstrip("* ") if "*" in taken else plain)
+    return f" with {', '.join(f'{name} = {each}' for name, each in told.items())}" if told else ""
+
+
 def find_undeduced(log: str, texts: Iterable[str]) -> tuple[str, list[str]] | None:
     """Return the parameters of the function template of *texts* for which the *log* of an error says that deduction
     fails or that it has another number of parameters, and the names of the first of them, up to the last that no
@@ -76,6 +170,14 @@ def find_undeduced(log: str, texts: Iterable[str]) -> tuple[str, list[str]] | No
         if "=" not in declared[number - 1] and not re.search(rf"\b{name}\b", found[1])
     ]
     return (", ".join(declared), [name for (name,) in names[: missing[-1]]]) if missing else None
+
+
+def find_taken_form(log: str, texts: Iterable[str]) -> str:
+    """Return what the function template for which the *log* of an error says that deduction fails takes, where its
+    parameters are made of those of the template, as ``V<T> x`` is; empty where that is not known."""
+    failed = {each["name"] for each in _FAILED.finditer(log)}
+    found = _find_template(failed.pop(), list(texts)) if len(failed) == 1 else None
+    return "" if found is None or _is_deduced(*found) else " ".join(found[1].split())
 
 
 def _find_template(name: str, texts: Iterable[str]) -> tuple[str, str] | None:

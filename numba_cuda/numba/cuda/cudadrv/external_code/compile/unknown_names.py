@@ -205,18 +205,34 @@ def explain_undeclared(name: str) -> str:
 
 
 def find_similar_header(name: str, include_paths: Sequence[str]) -> str:
-    """Return the header in *include_paths*, or of the toolkit, whose name is most like *name*; empty if none is."""
+    """Return the header in *include_paths*, or of the toolkit, whose name is most like *name*, or one of the toolkit
+    with this name in another folder; empty if there is none."""
     from .translation_unit import toolkit_include_paths
 
-    for root in (*include_paths, *toolkit_include_paths()):
+    roots = (*include_paths, *toolkit_include_paths())
+    for root in roots:
         path = root
         for part in name.split("/"):
-            found = os.listdir(path) if os.path.isdir(path) else []
-            near = [part] if part in found else difflib.get_close_matches(part, found, n=1, cutoff=_ALIKE)
-            path = os.path.join(path, *near) if near else ""
+            path = os.path.join(path, near) if (near := _find_near(part, path)) else ""
         if os.path.isfile(path):
             return os.path.relpath(path, root)
+    first, _, last = name.rpartition("/")
+    for root in toolkit_include_paths() if first else ():
+        below = os.path.join(root, first.partition("/")[0])
+        found = [os.path.join(folder, last) for folder, _, files in os.walk(below) if last in files]
+        if len(found) == 1:
+            return os.path.relpath(found[0], root)
     return ""
+
+
+def _find_near(name: str, folder: str) -> str:
+    """Return the file in *folder* whose name is most like *name*; empty if none is."""
+    found = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    if name in found:
+        return name
+    by_lower = {each.lower(): each for each in found}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_ALIKE)
+    return by_lower[near[0]] if near else ""
 
 
 def _find_in_table(name: str) -> str:

@@ -87,7 +87,8 @@ class LinkInput:
 
     The callbacks are called with the loaded module, and before it is unloaded. *nrt* is whether it needs numba-cuda's
     runtime, and *variable* what it defines, if that is a variable that the host sets. *made_of* is the digest of what
-    this process compiled it from, for any target; empty if that is not known.
+    this process compiled it from, for any target; empty if that is not known. *python* is the record of the
+    Python function that it is, if C++ calls one.
     """
 
     kind: Kind
@@ -99,6 +100,7 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
     variable: VariableSource | None = field(default=None, compare=False, repr=False)
     made_of: str = field(default="", compare=False, repr=False)
+    python: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import pickle
 import pydoc
 
 import numpy as np
@@ -13,6 +14,8 @@ from autolink_support import build, symbols
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.cxx_by_name.results import make_enumerator_type
+from numba.cuda.autolink.protocol.callee import Callee
+from numba.cuda.autolink.protocol.value_digest import value_digest
 
 f32, f64, i32, i64 = types.float32, types.float64, types.int32, types.int64
 
@@ -434,3 +437,12 @@ def test_help_shows_the_declaration_of_a_function_whose_python_function_says_not
     function = autolink.cxx("__device__ float scaled(float x, float by) { return x * by; }").scaled
     function.python(lambda x, by: x * by)
     assert inspect.getdoc(function).startswith("float scaled(float x, float by)\n\nA function of C++")
+
+
+def test_the_variable_and_the_line_of_an_expression_are_no_part_of_its_content():
+    one = autolink.cxx("").expr("[](auto x) { return x; }")
+    other = autolink.cxx("").expr("[](auto x) { return x; }")
+    assert value_digest(one) == value_digest(other)
+    given = Callee(other, None).expression
+    assert given == ("[](auto x) { return x; }", ("other", __file__, given[1].line))
+    assert Callee(pickle.loads(pickle.dumps(other)), None).expression == given

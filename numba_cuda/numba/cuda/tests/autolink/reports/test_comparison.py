@@ -519,6 +519,75 @@ def test_each_effect_has_its_cause_with_its_file(front_end, tmp_path, old, new, 
     assert [str(each).removeprefix("sm_90: ") for each in found] == expected
 
 
+CLOSURES = """
+def times(n):
+    def inner(x):
+        return x * n
+    return inner
+twice, thrice = times(2.0), times(3.0)
+def op(x):
+    return x + 1
+plus = op
+def op(x):
+    return x - 1
+minus = op
+def kernel(x):
+    x[0] = library.apply(twice, x[0]) + library.apply(plus, x[0])
+    x[1] = library.apply(thrice, x[1]) + library.apply(minus, x[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "times(2.0), times(3.0)",
+            "times(3.0), times(2.0)",
+            [
+                "call apply(function inner, float32) at edited.py:14: "
+                "function inner with n=2.0 → function inner with n=3.0",
+                "call apply(function inner, float32) at edited.py:15: "
+                "function inner with n=3.0 → function inner with n=2.0",
+            ],
+        ),
+        (
+            "plus = op\ndef op(x):\n    return x - 1\nminus = op",
+            "minus = op\ndef op(x):\n    return x - 1\nplus = op",
+            [
+                "call apply(function op, float32) at edited.py:14: "
+                "function op at edited.py:7 → function op at edited.py:10",
+                "call apply(function op, float32) at edited.py:15: "
+                "function op at edited.py:10 → function op at edited.py:7",
+            ],
+        ),
+        ("def op", "\ndef op", []),
+        ("times(3.0)", "times(4.0)", ["n in inner (edited.py:3): 3.0 → 4.0"]),
+    ],
+)
+def test_python_functions_of_one_name_are_told_apart(front_end, tmp_path, old, new, expected):
+    def report(text):
+        path = tmp_path / "edited.py"
+        path.write_text(text)
+        linecache.checkcache()
+        library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x); }")
+        names = {"library": library, "__name__": "edited"}
+        exec(compile(text, str(path), "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    before = report(CLOSURES)
+    arguments = [call.arguments for call in before.builds[0].calls]
+    assert sorted(arguments) == [
+        "(function inner with n=2.0, float32)",
+        "(function inner with n=3.0, float32)",
+        "(function op at edited.py:10, float32)",
+        "(function op at edited.py:7, float32)",
+    ]
+    titles = [code.title for code in before.builds[0].link.inputs]
+    assert len(set(titles)) == len(titles) and "inner(float32) with n=2.0" in titles
+    found = report(CLOSURES.replace(old, new)).changes_since(before).replace("sm_90: ", "").splitlines()
+    assert [line for line in found if not line.startswith(("function kern", "nothing", "function edited"))] == expected
+
+
 def test_calls_of_many_functions_that_differ_alike_are_one_change(front_end):
     functions = range(6)
 

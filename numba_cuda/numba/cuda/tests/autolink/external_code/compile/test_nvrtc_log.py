@@ -277,3 +277,27 @@ def test_quotes_in_a_literal_that_quotes_end_are_no_replaced_escapes():
     code = "extern \"C\" __device__ float scale(float x) { asm(\"trap;\"); return x * unknown_here; }"  # fmt: skip
     message = message_of(code)
     assert '"unknown_here" is undefined' in message and "Python has replaced" not in message
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [
+        ("cooperative_group.h", "did you mean cooperative_groups.h?\n"),
+        ("cub/block/blok_reduce.cuh", "did you mean cub/block/block_reduce.cuh?\n"),
+        ("cub/block_reduce.cuh", "did you mean cub/block/block_reduce.cuh?\n"),
+        ("CUB/cub.cuh", "did you mean cub/cub.cuh?\n"),
+        ("curand_kernal.h", "did you mean curand_kernel.h? Then "),
+        ("cublasdx.hpp", "add the directory that cublasdx.hpp is in"),
+        ("curand_kernel.h", "include_paths=[pathfinder.find_nvidia_header_directory"),
+    ],
+)
+def test_a_misspelt_header_of_a_known_library(header, remedy):
+    """A package is installed for a header that it has."""
+    message = message_of(f"#include <{header}>")
+    assert remedy in message.partition("what to do: ")[2]
+
+
+def test_a_misspelt_header_in_include_paths_is_named_first(tmp_path):
+    (tmp_path / "curand_kernel.h").write_text("")
+    message = message_of("#include <curand_kernal.h>", include_paths=[tmp_path])
+    assert message.endswith("what to do: did you mean curand_kernel.h?\n")

@@ -90,3 +90,74 @@ def test_a_parameter_that_no_argument_tells_is_named():
         x[0] = power(x[0])
 
     build(cuda.jit(named), "void(float32[::1], float64[::1])")
+
+
+CONSTRAINED = """
+#include <cuda/std/concepts>
+#include <cuda/std/type_traits>
+namespace std_ = cuda::std;
+template <class T, std_::enable_if_t<std_::is_integral_v<T>, int> = 0> __device__ T by_value(T a, T b) { return a + b; }
+template <class T, class = std_::enable_if_t<(sizeof(T) > 8)>> __device__ T by_type(const T* a) { return *a; }
+template <class T> __device__ auto result(T a) -> std_::enable_if_t<std_::is_integral<T>::value, T> { return a; }
+template <class T> __device__ typename std_::enable_if<std_::is_integral_v<T>, T>::type before(T a) { return a; }
+template <class T> __device__ auto sized(const T& c) -> decltype(c.size()) { return c.size(); }
+template <class T, std_::enable_if_t<std_::is_integral_v<T>, int> = 0> __device__ T two(T a) { return a; }
+template <class T, std_::enable_if_t<std_::is_pointer_v<T>, int> = 0> __device__ T two(T a) { return a; }
+template <std_::integral T> __device__ T whole(T a) { return a; }
+template <class T> requires requires(T t) { t.size(); } __device__ auto needs(T c) { return c.size(); }
+struct Box {
+    template <class T, class = std_::enable_if_t<std_::is_integral_v<T>>> __device__ T put(T a) { return a; }
+};
+template <class T> struct Of { T x; };
+template <class T> __device__ T open(Of<T> a) { return a.x; }
+"""
+constrained = autolink.cxx(CONSTRAINED, options={"std": "c++20"})
+INTEGRAL = "std_::is_integral_v<T>"
+
+
+@pytest.mark.parametrize(
+    ("call", "diagnosis"),
+    [
+        ("by_value(x[0], x[1])", f"a constraint of by_value does not hold with T = float32: {INTEGRAL}"),
+        ("by_type(x)", "a constraint of by_type does not hold with T = float32: (sizeof(T) > 8)"),
+        ("result(x[0])", "a constraint of result does not hold with T = float32: std_::is_integral<T>::value"),
+        ("before(x[0])", f"a constraint of before does not hold with T = float32: {INTEGRAL}"),
+        ("sized(x[0])", "a constraint of sized does not hold with T = float32: c.size()"),
+        ("two(x[0])", f"constraints of two do not hold: {INTEGRAL}; std_::is_pointer_v<T>"),
+        ("whole(x[0])", "float does not satisfy the concept cuda::std::integral"),
+        ("needs(x[0])", "float does not satisfy what needs requires"),
+        ("named(x[0], x[1])", f"a constraint of by_value does not hold: {INTEGRAL}"),
+        ("put(box[0], x[0])", f"a constraint of put does not hold with T = float32: {INTEGRAL}"),
+    ],
+)
+def test_a_constraint_that_does_not_hold_is_told(call, diagnosis):
+    """And not to name template arguments, which C++ knows."""
+    box = constrained.type("Box")
+    names = {"lib": constrained, "cuda": cuda, "box_dtype": box.dtype, "put": box.method("put")}
+    names |= {"named": constrained["by_value<double>"]}
+    function = call if call.startswith(("named", "put")) else f"lib.{call}"
+    made = "    box = cuda.local.array(1, box_dtype)\n" if "box" in call else ""
+    exec(f"def kernel(x):\n{made}    {function}", names)
+    with pytest.raises(TypingError) as caught:
+        build(cuda.jit(names["kernel"]), "void(float32[::1])")
+    message = str(caught.value).partition("\n\n")[0]
+    assert message.partition("\n")[0].endswith(f": {diagnosis}")
+    assert message.endswith(
+        "what to do: pass arguments for which it holds: numbers are converted in the kernel, as by np.int32(x)"
+    )
+
+
+def test_a_constraint_in_a_source_of_a_library_is_told():
+    with pytest.raises(TypingError) as caught:
+        lib = autolink.cxx(
+            f"{CONSTRAINED}__device__ float f(float x) {{ return result(x); }}", options={"std": "c++20"}
+        )
+        build(cuda.jit(eval("lambda x: lib.f(x[0])", {"lib": lib})), "void(float32[::1])")
+    assert "what to do: a constraint of result does not hold with T = float: std_::is_integral<T>::value: " in str(
+        caught.value
+    )
+
+
+def test_what_a_template_takes_is_told_where_that_is_made_of_its_parameters():
+    with pytest.raises(TypingError, match=r"C\+\+ takes \(Of<T> a\), which the arguments are not"):
+        build(cuda.jit(eval("lambda x: lib.open(x[0])", {"lib": constrained})), "void(float32[::1])")
