@@ -91,9 +91,10 @@ def _size(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda.autolink import cache
     from numba.cuda.autolink.reports import formatting
+    from numba.cuda.cudadrv.external_code.cache.disk import EMULATOR
     from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, RemoteSettingsError
 
-    is_there = _check(options.action)
+    is_there, disk = _check(options.action), cache.current_store().disk
     if options.action == "info":
         found = cache.info()
         print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
@@ -119,35 +120,37 @@ def _run(options: argparse.Namespace) -> int:
             raise CommandError(f"{options.file}: no such file\n  what to do: write one with cache export")
         try:
             if options.action == "import":
-                count, others = cache.import_file(options.file, trust=options.trust), 0
+                before = disk.size()[0]
+                count = cache.import_file(options.file, trust=options.trust)
+                more = f", {disk.size()[0] - before} of them new"
             else:
                 check_folder(options.file)
                 if not (info := cache.info()).entries:
                     raise CommandError(f"the cache {info.directory} is empty: there is nothing to export")
                 count = cache.export_file(options.file)
-                others = cache.info().entries - count
+                others = info.entries - count
+                more = f", without {others} for this machine alone" if others > 0 else ""
         except ValueError as error:
             remedy = (
                 f"\n  what to do: correct {REMOTE_KEY}, or unset it" if isinstance(error, RemoteSettingsError) else ""
             )
             raise CommandError(str(error).replace("trust=True", "--trust") + remedy) from error
-        left_out = f", without {others} for this machine alone" if others > 0 else ""
-        print(f"{options.file}: {number_of(count, 'entry')}{left_out}")
+        print(f"{options.file}: {number_of(count, 'entry')}{more}")
     else:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", cache.CacheWarning)
                 removed, folder = 0, cache.current_store().settings.directory
                 if is_there:
-                    before = cache.info()
+                    held = disk.size()[1] + disk.bytes_in(EMULATOR)
                     removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         except cache.CacheWarning as error:
             raise CommandError(f"nothing was removed: {error}") from error
         text = f"{number_of(removed, 'entry')} removed"
         if is_there:
-            left = cache.info()
-            freed = before.bytes + before.emulator_bytes - left.bytes - left.emulator_bytes
-            rest = f"{number_of(left.entries, 'entry')} left, {formatting.size(left.bytes)}"
+            count, size = disk.size()
+            freed = held - size - disk.bytes_in(EMULATOR)
+            rest = f"{number_of(count, 'entry')} left, {formatting.size(size)}"
             print(f"{text}, {formatting.size(freed)} freed; {rest}")
         else:
             print(f"{text}: there is no folder {folder}")

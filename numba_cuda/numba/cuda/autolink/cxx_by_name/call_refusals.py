@@ -54,6 +54,7 @@ from .remedies import (
     explain_candidate,
     explain_candidates,
     explain_error,
+    explain_functor,
     explain_kind,
     explain_misfit,
     explain_operator,
@@ -80,6 +81,7 @@ _FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _OTHER_PARAMETERS = re.compile(
     r'number of parameters of function (?:template )?"[^"(]*\((.*?)\)(?: \[with [^"]*)?" does not match'
 )
+_NOT_NAMED = re.compile("number of parameters|failed deduction")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 # Of the call of an operator: there is none outside classes, or it does not take these arguments.
 _NO_OPERATOR = re.compile(
@@ -159,6 +161,7 @@ def explain_call(call: RefusedCall, ask_type: Callable[[str], str | None]) -> Cx
         or _explain_kind_of_argument(call, ask_type)
         or _explain_kind_of_callee(call)
         or _explain_object_argument(call, ask_type)
+        or _explain_functor(call)
         or _explain_rest(call)
     )
 
@@ -212,6 +215,13 @@ def _explain_kind_of_callee(call: RefusedCall) -> CxxError | None:
     return None if refused is None else _refuse_class(refused, call)
 
 
+def _explain_functor(call: RefusedCall) -> CxxError | None:
+    """Return the error for an object of the user that C++ calls with other arguments than it takes; ``None`` for
+    another error."""
+    explained = explain_functor(call.first, call.label)
+    return explained and call.error(explained[0], call.details, explained[1])
+
+
 def _explain_rest(call: RefusedCall) -> CxxError:
     first, called, arguments = call.first, call.called, call.arguments
     log = "\n".join(first.lines)
@@ -250,8 +260,11 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         text = explain_candidate(first, called, arguments, call.objects) or text
         remedy = explain_candidates([first.text, *first.lines], called)
         texts = own_texts(call.source, call.target)
-        if "<" not in called and "number of parameters" in log and (undeduced := find_undeduced(log, texts)):
-            remedy = _explain_deduction(called, log, ", ".join(undeduced[1]))
+        name, _, arguments_written = called.removesuffix(">").partition("<")
+        named = list_arguments(arguments_written) if arguments_written else []
+        if _NOT_NAMED.search(log) and (undeduced := find_undeduced(log, texts)) and len(named) < len(undeduced[1]):
+            names = [*named, *undeduced[1][len(named) :]]
+            remedy = _explain_deduction(name, log, ", ".join(names), ", ".join(names[len(named) :]))
         text, remedy = _explain_number(call, text, remedy)
         if remedy == PASS_OTHERS:
             details_of_source = [*find_declarations(call.label, call.source, call.target)]
@@ -403,9 +416,9 @@ def _class_of(method: str) -> str:
     return of_class
 
 
-def _explain_deduction(template: str, log: str, names: str = "...") -> str:
+def _explain_deduction(template: str, log: str, names: str = "...", missing: str = "") -> str:
     """Return what to do where C++ does not find out the arguments of a *template*, with these *names*, as the *log* of
-    the error says."""
+    the error says; those that are *missing*, by default all."""
     if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
         return (
             "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
@@ -414,7 +427,7 @@ def _explain_deduction(template: str, log: str, names: str = "...") -> str:
     is_method = _OBJECT_TYPE.search(log) is not None
     scope, _, name = template.rpartition("::")
     named = f'lib.type("{scope}").method("{name}<{names}>")' if is_method else f'lib["{template}<{names}>"]'
-    of_user = "" if names == "..." else f", with a value or type for {names}"
+    of_user = "" if names == "..." else f", with a value or type for {missing or names}"
     return f"name the template arguments that C++ cannot deduce: {named}{of_user}"
 
 

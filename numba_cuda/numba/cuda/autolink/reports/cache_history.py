@@ -38,7 +38,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     types_of,
     what_differs,
 )
-from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, FILE, StoredEntry
+from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, FILE, PLACE_OF, StoredEntry
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -56,6 +56,7 @@ _LONGEST_BEGINNING = 60  # characters of a text
 KERNELS = "link", "kernel"
 
 _CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
+_PLACE = re.compile(r" \([^()]+:\d+\)$")  # of a value
 _CACHED = " (cache=True)"
 
 
@@ -169,22 +170,26 @@ def details(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, eve
 def find(
     entries: Sequence[StoredEntry], known: Sequence[StoredEntry], name: str, *, every_kind: bool
 ) -> list[StoredEntry]:
-    """Return those of *entries* whose name contains *name*, in a form in which it is printed, or as the whole path. If
-    there are none, return the builds of all that contains a file, function, module or value of this name, or one with
-    *name* in it; or else those whose lines have it. What they are compared with is among the *known* ones."""
-    wanted = os.path.normpath(name) if name else ""
-    own = [name.replace(_CACHED, "")] if _CACHED not in name or name.endswith(_CACHED) else []
-    found = [
-        each for each in entries if any(each_name in form for form in _forms(each) for each_name in (*own, wanted))
-    ]
-    if found:
+    """Return those of *entries* whose name contains *name*, in a form in which it is printed, or as the whole path; of
+    several names in one, all. If there are none, return the builds of all that contains a file, function, module or
+    value of this name, or one with *name* in it; or else those whose lines have it. What they are compared with is
+    among the *known* ones."""
+    if found := _named_so(entries, name):
         return found
+    parts = [_named_so(entries, each) for each in re.split(r" and |, (?![^()]*\))", name)]
+    if all(parts):
+        return list({each.digest: each for some in parts for each in some}.values())
     cause = name.removeprefix("value ")
     for contains in (operator.contains, lambda causes, part: any(part in each for each in causes)):
         using = {subject_of(each) for each in entries if contains(_causes(each), cause)}
         if found := [each for each in entries if subject_of(each) in using]:
             return found
     return [each for line, shown in _lines(entries, known, every_kind) if name in line for each in shown]
+
+
+def _named_so(entries: Iterable[StoredEntry], name: str) -> list[StoredEntry]:
+    wanted = {name.removesuffix(_CACHED), os.path.normpath(name) if name else ""}
+    return [entry for entry in entries if any(each in form for form in _forms(entry) for each in wanted)]
 
 
 def names_like(entries: Sequence[StoredEntry], name: str) -> str:
@@ -210,7 +215,7 @@ def _causes(entry: StoredEntry) -> set[str]:
     for subject, label, _ in entry.facts:
         kind, _, name = label.partition(" ")
         if kind not in _NAMED:
-            name = "" if label in _NOT_SHOWN else label
+            name = "" if label in _NOT_SHOWN or label.startswith(PLACE_OF) else label
         found |= {subject, os.path.basename(subject), *subject.split(":"), name, *name.split(".")}
     return found - {""}
 
@@ -298,8 +303,8 @@ def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) 
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
         is_first = before is None and entry.kind in KERNELS
-        moved = _moved_from(entry, of_code[entry.kind, _own_code(entry)]) if is_first and not of_name else ""
-        new = moved or _first_of(entry, of_name)
+        of_same_code = of_code[entry.kind, _own_code(entry)] if is_first and not of_name and _own_code(entry) else []
+        new = _moved_from(entry, of_same_code) or _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = f" of {_beginning(entry)}"
         found.append(_Build(entry, before, new))
@@ -321,9 +326,16 @@ def _base(
 
 
 def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
-    """Return *entries*, of which those of programs name what they are compared with: the program that the link before
-    the first link that uses them used in their place."""
-    known = {each.digest: each for each in entries}
+    """Return *entries* without notes of what is cached since. Those of programs name what they are compared with: the
+    program that the link before the first link that uses them used in their place."""
+    listed = {each.digest: each for each in entries}
+    latest = defaultdict[tuple[str, ...], float](float)
+    for each in listed.values():
+        for cached in (each, *(listed[digest] for digest in each.uses if digest in listed)):
+            latest[_place(cached)] = max(each.used, latest[_place(cached)])
+    known = {
+        digest: each for digest, each in listed.items() if each.kind != NOT_CACHED or each.used == latest[_place(each)]
+    }
     used: dict[bytes, StoredEntry] = {}
     for link in sorted(known.values(), key=lambda each: each.written):
         for digest in link.uses:
@@ -335,6 +347,12 @@ def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
         base = nearest(entry, of_same_call(entry, programs)) if entry.kind == "program" else None
         found.append(entry if base is None else dataclasses.replace(entry, base=base.digest))
     return found
+
+
+def _place(entry: StoredEntry) -> tuple[str, ...]:
+    """Return what stands for the kernel, file or text of an entry, or for what a note says is not cached."""
+    kind, path = fact(entry, "kind") or entry.kind, fact(entry, "path")
+    return kind, path, fact(entry, "kernel"), "" if path else entry.name
 
 
 def _paired(found: Sequence[_Build]) -> list[_Build]:
@@ -367,17 +385,20 @@ def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
 
 
 def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
-    """Return the folder that a kernel was moved or copied from, if one *of* the same *code* was built in a file of this
-    name that is gone, or that was the same: ``, moved from FOLDER``."""
+    """Return from where a kernel was moved or copied, if one *of* the same *code* was built in a file that is gone, or
+    that was the same: ``, moved from FOLDER``, and of another file of the same folder, ``, moved from FILE``."""
     path, lines = fact(entry, "path"), _lines_of_file(entry)
-    for other in dict.fromkeys(each for each in of_code if each.written < entry.written):
+    folder, name = os.path.split(path)
+    for other in of_code:
         place = fact(other, "path")
-        if not path or os.path.basename(path) != os.path.basename(place) or path == place:
+        old_folder, old_name = os.path.split(place)
+        if place == path or other.written > entry.written or (name != old_name and folder != old_folder):
             continue
+        where = old_folder if folder != old_folder else old_name
         if not os.path.exists(place):
-            return f", moved from {os.path.dirname(place)}"
+            return f", moved from {where}"
         if lines and _lines_of_file(other) == lines:
-            return f", copied from {os.path.dirname(place)}"
+            return f", copied from {where}"
     return ""
 
 
@@ -446,23 +467,24 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     causes: list[str] = []
     for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):
         causes += [] if _is_said(cause, causes) else [cause]
-    edited = dict.fromkeys(edited_lines(before, entry))
+    edited = {each.partition(": ")[0]: each for each in edited_lines(before, entry)}
     if compiled is not None and compiled.before is not None:
-        edited |= dict.fromkeys(edited_lines(compiled.before, compiled.entry))
+        edited = {each.partition(": ")[0]: each for each in edited_lines(compiled.before, compiled.entry)} | edited
     of_files = [each for each in causes if each.partition(" changed")[0].endswith(".py")]
     others = [each for each in causes if each not in of_files]
-    files = [each.partition(": ")[0] for each in edited]
-    in_lines = [each.replace(": ", " changed: ", 1) for each in edited]
-    in_lines += [each for each in of_files if each.partition(" changed")[0] not in files]
+    in_lines = [each.replace(": ", " changed: ", 1) for each in edited.values()]
+    in_lines += [each for each in of_files if each.partition(" changed")[0] not in edited]
     if in_lines and all(each.endswith(LINES_MOVED) for each in others):
         others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]
-    return others or [what_differs(before, entry)], list(edited)
+    return others or [what_differs(before, entry)], list(edited.values())
 
 
 def _is_said(cause: str, causes: Sequence[str]) -> bool:
     """Whether *causes* have *cause*, or the change of a value that it names with the function that reads it."""
-    of_value = _CHANGE_OF_VALUE.match(cause)
-    return cause in causes or bool(of_value and any(each.endswith(f"value {of_value[1]}") for each in causes))
+    of_value = _CHANGE_OF_VALUE.match(_PLACE.sub("", cause))
+    return cause in causes or bool(
+        of_value and any(_PLACE.sub("", each).endswith(f"value {of_value[1]}") for each in causes)
+    )
 
 
 def _size(entry: StoredEntry) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import DAMAGED, FILE, Facts, StoredEntry
+from .entry import DAMAGED, FILE, PLACE_OF, Facts, StoredEntry
 
 FRONT_END = "front end"
 COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
@@ -176,7 +176,7 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
-        if label in (OWN_FILE, NOT_CACHED, *_LINES) or (subject and label in COMPILED):
+        if label in (OWN_FILE, NOT_CACHED, *_LINES) or label.startswith(PLACE_OF) or (subject and label in COMPILED):
             continue
         if label in (*_TOOLS, COMPILED_FOR) and None in values:
             continue
@@ -193,7 +193,9 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
                 continue
             seen.add(of_module)
         if label != "calls":
-            found.append(_in_words(subject, label, before, after, *values))
+            place = new.get((subject, f"{PLACE_OF}{label}")) or old.get((subject, f"{PLACE_OF}{label}"))
+            words = _in_words(subject, label, before, after, *values)
+            found.append(f"{words} ({place})" if place else words)
     if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
         found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]

@@ -156,6 +156,14 @@ class DiskEntries:
         """Return how much is in the files of a *folder* of its directory, such as `EMULATOR`."""
         return sum(each.stat(follow_symlinks=False).st_size for each in _files_in(os.path.join(self._root, folder)))
 
+    def size(self) -> tuple[int, int]:
+        """Return how many entries there are, and their size in bytes; none is read."""
+        sizes = []
+        for path in self._paths():
+            with contextlib.suppress(OSError):
+                sizes.append(os.lstat(path).st_size)
+        return len(sizes), sum(sizes)
+
     def has_more_than(self, count: int) -> bool:
         """Whether there are more than *count* entries; at most so many are looked at, and none is read."""
         return next(itertools.islice(self._paths(), count, None), None) is not None

@@ -11,13 +11,14 @@ import hashlib
 import inspect
 import os
 import platform
+import re
 import sys
 import time
 import types
 from dataclasses import dataclass
 from typing import Any
 
-from ..cache.entry import FILE, Facts, LineDigests, digests_of_lines
+from ..cache.entry import FILE, PLACE_OF, Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
@@ -30,7 +31,8 @@ class PythonFunction:
     """A Python function: its *name*, its file's *path* and *line*, a digest of the lines at which its instructions are,
     its *places*, and one of its code, but for the names of its *parameters*, and the *values* that are constants in it:
     ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
-    ``default NAME``, with their texts."""
+    ``default NAME``, with their texts. *homes* are the files and classes in which the values of globals, modules and
+    enums are."""
 
     name: str
     path: str
@@ -39,6 +41,7 @@ class PythonFunction:
     digest: str
     parameters: str
     values: tuple[tuple[str, str], ...]
+    homes: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
     def of(cls, function: types.FunctionType) -> PythonFunction:
@@ -47,7 +50,8 @@ class PythonFunction:
         parameters = ", ".join(code.co_varnames[: code.co_argcount])
         name = function.__qualname__.rpartition("<locals>.")[2]
         places, digest = (_digest(each) for each in (_places(code), _content(code, code.co_argcount)))
-        return cls(name, path, code.co_firstlineno, places, digest, parameters, _values(function))
+        values, homes = _values(function)
+        return cls(name, path, code.co_firstlineno, places, digest, parameters, values, homes)
 
     @property
     def content(self) -> str:
@@ -58,6 +62,9 @@ class PythonFunction:
         """Return what users know of it, who know it by *name*; *with* its *lines* if the compiled code has lines."""
         line = [(name, "lines", self.places)] if with_lines else []
         values = [(name, *each) for each in self.values]
+        for label, path, of_class in self.homes:
+            if place := _place_of(label.rpartition(" ")[2].rpartition(".")[2], path, of_class):
+                values.append((name, f"{PLACE_OF}{label}", place))
         return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
     def lines(self, name: str) -> LineDigests:
@@ -68,6 +75,29 @@ class PythonFunction:
         except (OSError, SyntaxError, ValueError, IndexError):
             return ()
         return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+
+
+def _place_of(name: str, path: str, of_class: str) -> str:
+    """Return where a name of the module in a file, or of a class in it, is assigned, as ``m.py:8``; empty if that is
+    not one line, or is not known. A name that the module imports is assigned in the other one."""
+    try:
+        text = _text_of_file(path)
+    except (OSError, ValueError):
+        return ""
+    start, end = 0, len(text)
+    if of_class:
+        body = re.search(rf"^class {of_class}\b.*\n(?:[ \t]+.*\n|\n)*", text, re.MULTILINE)
+        start, end = body.span() if body is not None else (0, 0)
+    indent = r"[ \t]+" if of_class else ""
+    assigned = re.compile(rf"^{indent}{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
+    found = [match.start() for match in assigned.finditer(text, start, end)]
+    if len(found) == 1:
+        number = text.count("\n", 0, found[0]) + 1
+        return f"{os.path.basename(path)}:{number}"
+    names = rf"(?:[^(\n]*|\([^)]*)\b{re.escape(name)}\b"
+    imported = re.search(rf"^from ([\w.]+) import {names}", text, re.MULTILINE) if not (found or of_class) else None
+    other = getattr(sys.modules.get(imported[1]), "__file__", None) if imported is not None else None
+    return _place_of(name, other, "") if other not in (None, path) else ""
 
 
 def _text_of_file(path: str) -> str:
@@ -137,17 +167,23 @@ def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:
     return code.co_code, constants, names, code.co_argcount, code.co_flags
 
 
-def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
+def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
+    """Return the values of `PythonFunction`, and their homes."""
     names: dict[str, Any] = {}
+    homes: dict[str, tuple[str, str]] = {}
     owner: Any = None
     for each in dis.get_instructions(function):
         name = each.argval
         if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(owner, (types.ModuleType, enum.EnumMeta)):
             value = getattr(owner, name, None)
-            names[f"value {owner.__name__}.{name}"] = value.value if isinstance(value, enum.Enum) else value
+            label, is_class = f"value {owner.__name__}.{name}", isinstance(owner, type)
+            names[label] = value.value if isinstance(value, enum.Enum) else value
+            module = sys.modules.get(owner.__module__) if is_class else owner
+            homes[label] = getattr(module, "__file__", None) or "", owner.__name__ if is_class else ""
             owner = value
         elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
             names[f"value {name}"] = owner = function.__globals__[name]
+            homes[f"value {name}"] = function.__code__.co_filename, ""
         else:
             owner = None
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -157,7 +193,8 @@ def _values(function: types.FunctionType) -> tuple[tuple[str, str], ...]:
     given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
     names |= {f"default {name}": value for name, value in given.items()}
     shown = ((name, constant_text(value)) for name, value in names.items())
-    return tuple((name, text) for name, text in shown if text)
+    values = tuple((name, text) for name, text in shown if text)
+    return values, tuple((label, *homes[label]) for label, _ in values if label in homes)
 
 
 def constant_text(value: Any) -> str:

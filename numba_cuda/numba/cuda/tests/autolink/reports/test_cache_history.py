@@ -70,7 +70,7 @@ def told(name=".py:kernel", kind="link"):
     ("old", "new", "said"),
     [
         ("+ N", "+ N * 2", " changed: line 15"),
-        ("N = 3", "N = 4", ": value N: 3 -> 4"),
+        ("N = 3", "N = 4", ": value N: 3 -> 4 (m.py:5)"),
         ("v + 1", "v + 2", ": helper changed: line 10"),
         ("(x):\n    x[0] = lib.ten(helper(x[0]))", "(y):\n    y[0] = lib.ten(helper(y[0]))", ": parameters: x -> y"),
         ("cu')", "cu', defines={'Z': '3'})", ": ten.cu: defines Z=3 added"),
@@ -134,7 +134,7 @@ def kernel(x):
     [
         ("more=2", "more=3", "helper: default more: 2 -> 3"),
         ("A = 1", "A = 2", "value Mode.A: 1 -> 2"),
-        ("N = 3", "N = 4", "value N: 3 -> 4"),
+        ("N = 3", "N = 4", "value N: 3 -> 4 (m.py:17)"),
     ],
 )
 def test_values_that_no_line_of_a_function_has_are_named_once(files, old, new, said):
@@ -149,7 +149,7 @@ def test_values_that_no_line_of_a_function_has_are_named_once(files, old, new, s
 def test_of_an_edit_that_nothing_else_tells_the_lines_are_named(files, monkeypatch):
     from numba.cuda.cudadrv.external_code.plan import python_functions
 
-    monkeypatch.setattr(python_functions, "_values", lambda function: ())
+    monkeypatch.setattr(python_functions, "_values", lambda function: ((), ()))
     path = files / "m.py"
     path.write_text(MEANT.format(file=str(files / "ten.cu")))
     build(path)
@@ -174,8 +174,8 @@ def test_an_option_that_was_tried_and_taken_back_is_no_cause(files):
     with_option = ("@cuda.jit\ndef kernel", "@cuda.jit(fastmath=True)\ndef kernel")
     edits = (
         ([with_option], "fastmath=True added"),
-        ([with_option[::-1], ("N = 3", "N = 4")], "value N: 3 -> 4"),
-        ([with_option, ("N = 4", "N = 5")], "value N: 3 -> 5"),
+        ([with_option[::-1], ("N = 3", "N = 4")], "value N: 3 -> 4 (m.py:5)"),
+        ([with_option, ("N = 4", "N = 5")], "value N: 3 -> 5 (m.py:5)"),
         ([with_option[::-1]], "fastmath=True removed"),
     )
     for edit, said in edits:
@@ -194,7 +194,7 @@ def test_a_build_is_not_compared_with_one_of_another_front_end(files):
     rewrite(path, front_ends[::-1], ("N = 4", "N = 5"))
     build(path)
     assert told() == [
-        "sm_90   m.py:kernel: value N: 3 -> 5",
+        "sm_90   m.py:kernel: value N: 3 -> 5 (m.py:5)",
         "sm_90   m.py:kernel: first build with numba-cuda-mlir",
         "sm_90   m.py:kernel: first build",
     ]
@@ -331,14 +331,16 @@ def test_each_build_is_compared_with_the_last_run(files):
         rewrite(files / file, edit[::-1])
     assert run(files) == []
     rewrite(files / "m.py", ("N = 3", "N = 4"))
-    assert run(files) == [f"{name}: value N: 3 -> 4"]
+    assert run(files) == [f"{name}: value N: 3 -> 4 (m.py:8)"]
     rewrite(files / "helpers.py", ("import numpy as np", "import numpy  # a comment"))
     rewrite(files / "m.py", ("N = 4", "N = 5"))
-    assert run(files) == [f"{name}: value N: 4 -> 5"]
+    assert run(files) == [f"{name}: value N: 4 -> 5 (m.py:8)"]
     rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
-    assert run(files) == [f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added"]
+    assert run(files) == [
+        f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added (helpers.py:4)"
+    ]
     rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
-    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3"]
+    assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3 (helpers.py:4)"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
     assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
@@ -416,7 +418,7 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
     (files / "one").rename(files / "two")
     assert run(files / "two") == [f"two/m.py:kernel (cache=True): first build, moved from {files / 'one'}"]
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
-    lines = "value N: 3 -> 4, inline C++ changed: line 1"
+    lines = "value N: 3 -> 4 (m.py:8), inline C++ changed: line 1"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
 
 
@@ -459,11 +461,11 @@ def test_what_another_folder_built_is_used_and_is_what_the_next_build_is_compare
     rewrite(files / "two" / "m.py", ("N = 3", "N = 4"))
     build(files / "two" / "m.py")
     for wanted in ".py:kernel", "two/m.py":
-        assert told(wanted)[0].endswith("m.py:kernel: value N: 3 -> 4"), wanted
+        assert told(wanted)[0].endswith("m.py:kernel: value N: 3 -> 4 (m.py:5)"), wanted
 
 
 EDITS = {
-    "N": ("m.py", "N = {}", "value N: {} -> {}"),
+    "N": ("m.py", "N = {}", "value N: {} -> {} (m.py:8)"),
     "factor": ("ten.cu", "T({})", "ten.cu changed: line 3"),
     "text": ("m.py", "x + {};", "inline C++ changed: line 1"),
     "shift": ("helpers.py", "v + {}", "helpers.py:shift changed: line 9"),
@@ -689,9 +691,9 @@ def edit(folder, name, old, new):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("m.py", "(1, 2.0)", "(1, 3.0)", "value P: (1, 2.0) -> (1, 3.0)"),
-        ("m.py", "arange(4)", "arange(5)", "value T changed"),
-        ("helpers.py", "GAIN = 2", "GAIN = 3", "value helpers.GAIN: 2 -> 3"),
+        ("m.py", "(1, 2.0)", "(1, 3.0)", "value P: (1, 2.0) -> (1, 3.0) (m.py:8)"),
+        ("m.py", "arange(4)", "arange(5)", "value T changed (m.py:9)"),
+        ("helpers.py", "GAIN = 2", "GAIN = 3", "value helpers.GAIN: 2 -> 3 (helpers.py:4)"),
         ("helpers.py", "v + 1", "v + 2", "helpers.py:shift changed: line 9"),
     ],
 )
@@ -788,7 +790,7 @@ def test_the_output_is_no_change(files):
         build(path)
         build(path, output="ptx")
     assert told() == [
-        "sm_90   m.py:kernel: value N: 3 -> 4 (2 builds)",
+        "sm_90   m.py:kernel: value N: 3 -> 4 (m.py:5) (2 builds)",
         "sm_90   m.py:kernel: first build for ptx",
         "sm_90   m.py:kernel: first build",
     ]
@@ -859,6 +861,10 @@ def test_a_file_that_begins_to_use_the_time_is_not_cached(files, file):
     assert told()[0] == f"sm_90   m.py:kernel: {changed}, ten.cu is not cached: {why}"
     lines = str(cache.why("ten.cu")).splitlines()
     assert lines[-1].endswith(f" ten.cu is not cached: {files / why}")
+    (files / file).write_text(text)
+    reset_store()
+    build(files / "m.py")
+    assert "is not cached" not in str(cache.why("ten.cu"))
 
 
 def test_a_source_with_options_that_exclude_a_cache_is_said_not_to_be_cached(files):
@@ -912,3 +918,30 @@ def test_a_copied_folder_is_named(files):
             (files / folder / name).write_text(text)
         said = run(files / folder)
     assert said == [f"two/m.py:kernel (cache=True): first build, copied from {files / 'one'}"]
+    (files / "two" / "m.py").rename(files / "two" / "n.py")
+    assert run(files / "two", "n.py") == ["n.py:kernel (cache=True): first build, moved from m.py"]
+
+
+@pytest.mark.parametrize(
+    ("imported", "named"),
+    [
+        ("from helpers import GAIN", "GAIN"),
+        ("from helpers import (\n    GAIN,\n    shift,\n)", "GAIN"),
+        ("import helpers", "helpers.GAIN"),
+    ],
+)
+def test_the_place_of_a_value_is_where_it_is_assigned(with_helpers, imported, named):
+    text = VALUES.format(file=str(with_helpers / "ten.cu")).replace(
+        "from helpers import shift", f"from helpers import shift\n{imported}"
+    )
+    (with_helpers / "m.py").write_text(text.replace("helpers.GAIN", named))
+    edit(with_helpers, "m.py", "", "")
+    edit(with_helpers, "helpers.py", "GAIN = 2", "GAIN: int = 3")
+    assert told()[0] == f"sm_90   m.py:kernel: value {named}: 2 -> 3 (helpers.py:4)"
+    assert cache.why(f"value {named}: 2 -> 3 (helpers.py:4)").entries
+
+
+def test_a_value_that_is_assigned_twice_has_no_place(with_helpers):
+    edit(with_helpers, "helpers.py", "GAIN = 2", "GAIN = 1\nGAIN = 2")
+    edit(with_helpers, "helpers.py", "GAIN = 2", "GAIN = 3")
+    assert told()[0] == "sm_90   m.py:kernel: value helpers.GAIN: 2 -> 3"

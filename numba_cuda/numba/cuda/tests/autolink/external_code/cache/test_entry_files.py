@@ -122,7 +122,7 @@ def test_the_command_does_the_same(exported, tmp_path, machine, monkeypatch, cap
     assert main(["cache", "import", str(tmp_path / "file")]) == 0
     exported_and_imported = capsys.readouterr().out.splitlines()
     assert exported_and_imported[0].endswith(": 2 entries, without 3 for this machine alone")
-    assert exported_and_imported[1].endswith(": 2 entries")
+    assert exported_and_imported[1].endswith(": 2 entries, 2 of them new")
     monkeypatch.delenv(VARIABLE)
     assert main(["cache", "import", str(tmp_path / "file")]) == 1
     assert "--trust" in capsys.readouterr().err
