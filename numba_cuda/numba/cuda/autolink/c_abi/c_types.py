@@ -153,22 +153,22 @@ def ctype(numba_type: Any) -> CType:
         memory_layout(numba_type)
         is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
         return pointer_to(f"const {_SCALARS[numba_type.types[0]].cxx}" if is_uniform else "const void")
-    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type).__name__, _PASS_OTHERS)}")
+    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), _PASS_OTHERS)}")
 
 
 _PASS_OTHERS = "\n  what to do: pass numbers, arrays, or tuples and records of numbers"
-_ADVICE = {  # by the names of classes, which each front end has its own of
-    "Optional": ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
-    "Bytes": (
+_ADVICE = {
+    types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
+    types.Bytes: (
         "\n  what to do: pass an array of np.uint8; or, to C++ by name, a constant string, which is a const char*"
     ),
-    "UnicodeType": (
+    types.UnicodeType: (
         ": strings must be constants\n  what to do: write each string in a call of its own, in a branch of the kernel"
     ),
-    "UnicodeCharSeq": (
+    types.UnicodeCharSeq: (
         "\n  what to do: pass numbers: the characters of a text are np.frombuffer(text.encode(), np.uint8)"
     ),
-    "CharSeq": "\n  what to do: pass numbers: the bytes of a text are np.frombuffer(text, np.uint8)",
+    types.CharSeq: "\n  what to do: pass numbers: the bytes of a text are np.frombuffer(text, np.uint8)",
 }
 
 

@@ -82,6 +82,7 @@ NUMPY_TYPES = {
 }
 TAKE_FUNCTION_OBJECT = "let C++ take any function object: template <class F> ... (F f)"
 PASS_OTHERS = "pass arguments of the types that C++ takes"
+PASS_AS_MANY = "pass as many arguments as one of these functions has parameters"
 PASS_ARRAY = "pass an array, or one element of it as a slice, x[i : i + 1]"
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
 _OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
@@ -302,12 +303,12 @@ def number_of_argument(error: Diagnostic) -> int:
     return 0 if marked is None else int(marked[1]) + 1
 
 
-def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tuple[str, str] | None:
+def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str], objects: int = 0) -> tuple[str, str] | None:
     """Return that one of the *arguments*, as messages write their types, is an array, a string, None or a tuple where
     C++, or every candidate in the lines of an *error* with this *text*, takes a number, and what to do; ``None`` for
-    another error."""
+    another error. The first *objects* of the arguments, 0 or 1, are none of C++: the object of a method."""
     found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
-    numbers = {int(each["number"]) for each in found}
+    numbers = {int(each["number"]) + objects for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
     if _NOT_A_NUMBER.search(text) and (marked := number_of_argument(error)):
         numbers = {marked}
@@ -318,22 +319,23 @@ def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tupl
     return None if kind is None else (f"argument {number} is {kind.name}, where C++ takes a number", kind.remedy)
 
 
-def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) -> str:
-    """Return what is wrong where one function alone, *called* so, could take the *arguments*, and one of these is of
-    another type; empty where that is not known."""
+def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str], objects: int = 0) -> str:
+    """Return what is wrong where one function alone, *called* so, could take the *arguments*, of which the first
+    *objects* are none of C++, and one of these is of another type; empty where that is not known."""
     if not (found := _find_misfits(error)):
         return ""
     number = int(found[0]["number"])
-    taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[number - 1 : number]
+    taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[objects:][number - 1 : number]
     if not taken or not given:
         return ""
-    return f"argument {number} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
+    return f"argument {number + objects} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
 
 
-def explain_misfit(error: Diagnostic, arguments: Sequence[str]) -> str:
+def explain_misfit(error: Diagnostic, arguments: Sequence[str], objects: int = 0) -> str:
     """Return what to do about the one of the *arguments* that does not fit the candidates in the lines of an *error*,
-    of which NVRTC does not say what they take; empty if there are several such arguments, or none."""
-    numbers = {int(each["number"]) for each in _MISFIT.finditer("\n".join(error.lines))}
+    of which NVRTC does not say what they take; empty if there are several such arguments, or none. The first *objects*
+    of the arguments are none of C++."""
+    numbers = {int(each["number"]) + objects for each in _MISFIT.finditer("\n".join(error.lines))}
     if len(numbers) != 1 or not (given := arguments[(number := numbers.pop()) - 1 : number]):
         return ""
     of_struct, kind = "", find_kind(given[0])
@@ -420,7 +422,7 @@ def explain_candidates(lines: Sequence[str], called: str = "") -> str:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     is_ambiguous = text.startswith("more than one instance")
     if not found and not is_ambiguous and _OTHER_NUMBER.search(text):
-        return "pass as many arguments as one of these functions has parameters"
+        return PASS_AS_MANY
     return _find_conversion(text) or PASS_OTHERS
 
 

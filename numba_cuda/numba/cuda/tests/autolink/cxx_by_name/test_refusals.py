@@ -1113,8 +1113,8 @@ def test_a_class_that_is_called_as_a_function_says_so_with_its_constructors(name
             "__device__ float f(float x) { return x; }\n__device__ float f(float y) { return y; }",
             "  previous definition at: ",
         ),
-        ("#include <curand_missing.h>", "  what to do: install the package that has it, "),
-        ("#include <nvshmem_missing.h>", "nvidia-nvshmem-cu"),
+        ("#include <cusolverRf.h>", "  what to do: install the package that has it, "),
+        ("#include <nvshmem.h>", "nvidia-nvshmem-cu"),
     ],
 )
 def test_definitions_and_headers_of_other_packages(source, shown):
