@@ -17,7 +17,9 @@ from numba.cuda.cudadrv.external_code.compile.template_deduction import (
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from .argument_kinds import as_pointers, explain_kinds, list_arguments, split_label
+from numba_cuda_autolink.printable_texts import number_of
+
+from .argument_kinds import as_pointers, describe, explain_kinds, find_kind, list_arguments, split_label
 from .cxx_errors import (
     BUILT_IN_NOTE,
     CALL_TITLE,
@@ -46,11 +48,14 @@ from .refused_names import (
 from .refused_objects import explain_object
 from .refused_views import explain_view
 from .remedies import (
+    NUMPY_TYPES,
     PASS_ARRAY,
+    PASS_AS_MANY,
     PASS_OTHERS,
     explain_candidate,
     explain_candidates,
     explain_error,
+    explain_functor,
     explain_kind,
     explain_misfit,
     explain_operator,
@@ -74,6 +79,10 @@ _WRONG_TEMPLATE_ARGUMENTS = re.compile(
 # A template that the call gives its arguments, of which NVRTC does not tell the parameters, and a pointer to one.
 _NAMELESS = re.compile(r'(?P<whole>function template "(?P<name>[\w:]+)") does not match because argument #')
 _FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
+_OTHER_PARAMETERS = re.compile(
+    r'number of parameters of function (?:template )?"[^"(]*\((.*?)\)(?: \[with [^"]*)?" does not match'
+)
+_NOT_NAMED = re.compile("number of parameters|failed deduction")
 _OVERLOADS = re.compile("no instance of|more than one instance of")
 # Of the call of an operator: there is none outside classes, or it does not take these arguments.
 _NO_OPERATOR = re.compile(
@@ -82,6 +91,9 @@ _NO_OPERATOR = re.compile(
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
 _ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
+_COPIES = re.compile(
+    r'function "[^"(]*?(?P<name>\w+)(?:<[^"(]*>)?::(?P=name)\((?:const )?[^,"(]*\b(?P=name)(?:<[^"(]*>)? &&?\)'
+)
 _OBJECT_TYPE = re.compile(r"^\s*object type is: ", re.MULTILINE)
 _PYTHON_ARGUMENT = re.compile(r"^struct nca_python_(\d+)_", re.MULTILINE)
 _GIVEN_TYPES = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
@@ -114,6 +126,16 @@ class RefusedCall:
         return list_arguments(self.types)
 
     @property
+    def is_constructor(self) -> bool:
+        """Whether an object is made in memory, which is the first of the arguments."""
+        return "nca::nca_memory<" in self.source.data
+
+    @property
+    def objects(self) -> int:
+        """How many of the arguments are none of C++: the object of a method, or the memory for one."""
+        return int(self.is_constructor or _OBJECT_TYPE.search("\n".join(self.first.lines)) is not None)
+
+    @property
     def place(self) -> list[str]:
         return [] if self.first.place == self.label else [f"in C++: {self.first.place}:{self.first.line}"]
 
@@ -133,12 +155,14 @@ def explain_call(call: RefusedCall, ask_type: Callable[[str], str | None]) -> Cx
     """Return the error for a *call*. *ask_type* returns the type of an expression of C++, as `explain_refusal` has
     it."""
     first = _with_own_candidates(call.first, call.called, ask_type)
+    first = _without_copies(first) if call.is_constructor else first
     call = replace(call, errors=(first, *call.errors[1:]))
     return (
         _explain_unfinished(call)
         or _explain_kind_of_argument(call, ask_type)
         or _explain_kind_of_callee(call)
         or _explain_object_argument(call, ask_type)
+        or _explain_functor(call)
         or _explain_rest(call)
     )
 
@@ -161,6 +185,8 @@ def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str |
     if found := _NO_OBJECT.search(first.text):
         text, remedy = _explain_no_object(found["what"], label, "\n".join(first.lines))
         return call.error(text, call.place, remedy)
+    if array := _explain_array_for_number(call, ask_type):
+        return array
     if view := explain_view(first, readable(first.text), label):
         return call.error(view.diagnosis, [*call.place, view.takes], view.remedy)
     if lacking := explain_members(first.text, source.data, call.texts(), ask_type):
@@ -181,16 +207,36 @@ def _explain_object_argument(call: RefusedCall, ask_type: Callable[[str], str | 
     return refused and call.error(refused.diagnosis, call.details, refused.remedy)
 
 
+def _explain_array_for_number(call: RefusedCall, ask_type: Callable[[str], str | None]) -> CxxError | None:
+    """Return the error for an array that is passed where C++ refers to a number; ``None`` for another error."""
+    number = number_of_argument(call.first)
+    given = "".join(call.arguments[number - 1 : number]) if number else ""
+    if not call.first.text.startswith("initial value of reference to non-const") or not _ARRAY_ARGUMENT.match(given):
+        return None
+    known = _FUNCTION.fullmatch(ask_type(f"&{call.called}") or "")
+    taken = list_arguments(known["parameters"])[number - 1].rstrip("& ") if known else ""
+    kind = find_kind(given)
+    if taken not in NUMPY_TYPES or kind is None:
+        return None
+    return call.error(f"argument {number} is {describe(given)}, and C++ refers to one {taken}", call.place, kind.remedy)
+
+
 def _explain_kind_of_callee(call: RefusedCall) -> CxxError | None:
     """Return the error for what is called and is no function, and for values of another kind than C++ takes; ``None``
     for another error."""
-    kind = explain_kind(readable(call.first.text), call.first, call.arguments)
+    kind = explain_kind(readable(call.first.text), call.first, call.arguments, call.objects)
     if kind:
         details = sorted(call.details, key=lambda each: _HALF.search(each) is not None)
         return call.error(kind[0], details, kind[1])
-    is_constructor = "nca::nca_memory<" in call.source.data  # which is called with memory for an object
-    refused = None if is_constructor else explain_class(call.first, call.called)
+    refused = None if call.is_constructor else explain_class(call.first, call.called)
     return None if refused is None else _refuse_class(refused, call)
+
+
+def _explain_functor(call: RefusedCall) -> CxxError | None:
+    """Return the error for an object of the user that C++ calls with other arguments than it takes; ``None`` for
+    another error."""
+    explained = explain_functor(call.first, call.label)
+    return explained and call.error(explained[0], call.details, explained[1])
 
 
 def _explain_rest(call: RefusedCall) -> CxxError:
@@ -228,14 +274,18 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = explain_template_arguments(call.label, call.source, call.target)
     elif not remedy and _OVERLOADS.match(first.text):
-        text = explain_candidate(first, called, arguments) or text
+        text = explain_candidate(first, called, arguments, call.objects) or text
         remedy = explain_candidates([first.text, *first.lines], called)
         texts = own_texts(call.source, call.target)
-        if "<" not in called and "number of parameters" in log and (undeduced := find_undeduced(log, texts)):
-            remedy = _explain_deduction(called, log, ", ".join(undeduced[1]))
+        name, _, arguments_written = called.removesuffix(">").partition("<")
+        named = list_arguments(arguments_written) if arguments_written else []
+        if _NOT_NAMED.search(log) and (undeduced := find_undeduced(log, texts)) and len(named) < len(undeduced[1]):
+            names = [*named, *undeduced[1][len(named) :]]
+            remedy = _explain_deduction(name, log, ", ".join(names), ", ".join(names[len(named) :]))
+        text, remedy = _explain_number(call, text, remedy)
         if remedy == PASS_OTHERS:
             details_of_source = [*find_declarations(call.label, call.source, call.target)]
-            remedy = explain_misfit(first, arguments) or remedy
+            remedy = explain_misfit(first, arguments, call.objects) or remedy
     of_source = [re.sub(r" at line (\d+)$", rf" at {first.place}:\1", each) for each in first.lines]
     text, declared = split_declared(text)
     details = [*call.place, *find_details(of_source, call.label), *declared, *details_of_source]
@@ -245,7 +295,10 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     elif not remedy and "record of" in call.label and "cannot be called with" in first.text:
         remedy = "make the records with the dtype that lib.record(...) returns for the type that C++ takes"
     elif not remedy and "number of parameters of function" in log:
-        remedy = explain_candidates([first.text, *first.lines])
+        text, remedy = _explain_number(call, text, explain_candidates([first.text, *first.lines]))
+    elif not remedy and call.is_constructor and first.text == 'expected a ")"':
+        text = f"{called} has no constructor that takes {number_of(len(arguments) - 1, 'argument')}"
+        remedy = "where it has no constructors, construct it without arguments, and assign to its members"
     elif not remedy and text.startswith("expected "):
         remedy = "complete the C++ of this call, or correct it"
     if text.endswith("is not a C++ function") and (enumerator := explain_enumerator(called, call.texts())):
@@ -264,6 +317,19 @@ def _explain_constraint(call: RefusedCall) -> tuple[str, str] | None:
     return explain_constraint(log, texts, as_pointers(call.arguments)[_OBJECT_TYPE.search(log) is not None :])
 
 
+def _explain_number(call: RefusedCall, text: str, remedy: str) -> tuple[str, str]:
+    """Return the diagnosis, *text*, and the *remedy* of a call for which no function has as many parameters; where
+    there is one function alone, its parameters are told."""
+    if remedy != PASS_AS_MANY:
+        return text, remedy
+    besides = ", besides the object, which is the first" if call.objects else ""
+    found = _OTHER_PARAMETERS.findall("\n".join(call.first.lines))
+    if len(found) == 1:
+        passed = number_of(len(call.arguments) - call.objects, "argument")
+        return f"{call.called} takes ({found[0]}), and the call passes {passed}", f"pass those{besides}"
+    return text, f"{remedy}{besides}"
+
+
 def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tuple[str, str]:
     """Return the diagnosis, *text* if nothing more is known, and what to do where C++ does not find out the arguments
     of the *template* that is called."""
@@ -280,7 +346,7 @@ def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tu
     if conflict is None and (constraint := explain_constraint(log, texts, given)):
         return constraint
     text, remedy = conflict or (text, _explain_deduction(template, log))
-    if conflict is None and (taken := find_taken_form(log, texts)):
+    if conflict is None and remedy.startswith("name ") and (taken := find_taken_form(log, texts)):
         text, remedy = f"C++ takes ({taken}), which the arguments are not", f"{PASS_OTHERS}; or {remedy}"
     return text, remedy if remedy == pass_pointer else explain_kinds(call.arguments) or remedy
 
@@ -299,6 +365,12 @@ def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str
         shown = f'function "{nameless[0]["name"]}({known["parameters"]})"'
         lines = [line.replace(nameless[0]["whole"], shown) for line in lines]
     return replace(error, lines=tuple(lines))
+
+
+def _without_copies(error: Diagnostic) -> Diagnostic:
+    """Return an *error* of a constructor without the candidates that copy or move an object, if it has others."""
+    lines = [line for line in error.lines if not _COPIES.search(line)]
+    return replace(error, lines=tuple(lines)) if any(CANDIDATE.search(line) for line in lines) else error
 
 
 def _refuse_class(refused: RefusedClass, call: RefusedCall) -> CxxError:
@@ -361,9 +433,9 @@ def _class_of(method: str) -> str:
     return of_class
 
 
-def _explain_deduction(template: str, log: str, names: str = "...") -> str:
+def _explain_deduction(template: str, log: str, names: str = "...", missing: str = "") -> str:
     """Return what to do where C++ does not find out the arguments of a *template*, with these *names*, as the *log* of
-    the error says."""
+    the error says; those that are *missing*, by default all."""
     if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
         return (
             "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
@@ -372,7 +444,7 @@ def _explain_deduction(template: str, log: str, names: str = "...") -> str:
     is_method = _OBJECT_TYPE.search(log) is not None
     scope, _, name = template.rpartition("::")
     named = f'lib.type("{scope}").method("{name}<{names}>")' if is_method else f'lib["{template}<{names}>"]'
-    of_user = "" if names == "..." else f", with a value or type for {names}"
+    of_user = "" if names == "..." else f", with a value or type for {missing or names}"
     return f"name the template arguments that C++ cannot deduce: {named}{of_user}"
 
 

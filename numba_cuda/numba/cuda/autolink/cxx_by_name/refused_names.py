@@ -94,16 +94,20 @@ def explain_name(error: Diagnostic, label: str, source: CUDASource, target: Targ
     if of_class := _NO_MEMBER.match(error.text):
         near = difflib.get_close_matches(name, sorted(find_members(texts, of_class["name"])), n=1)
         return f"did you mean {near[0]}?" if near else f"name a public member of {of_class['name']}, or add it there"
-    namespaces = {"", *_USING.findall(options.prologue.partition(NAMESPACE)[2])}
+    used = {"", *_USING.findall(options.prologue.partition(NAMESPACE)[2])}
+    scope = error.unknown.rpartition("::")[0]
+    namespaces = {f"{each}::{scope}".strip(":") for each in used}  # a scope as it is written there
     own = [*own_texts(source, target)]
     declared = sorted({each for namespace in namespaces for each in find_names(own, namespace)})
-    written = {error.unknown.rpartition("::")[0], *namespaces}
+    written = {scope, *namespaces}
+    if "class or namespace name" in error.text and called.startswith(f"{name}::"):
+        name = called.partition("<")[0].rpartition("::")[2]
     found = [each for each in find_namespaces(texts, name) if each not in written]
     if found and not error.unknown.startswith("std::"):
         return f"write its namespace: {' or '.join(f'{namespace}::{name}' for namespace in found)}"
     macros = [macro for macro, _ in options.defines]
     if name not in declared and (alike := did_you_mean(name, declared)):
-        return alike.removeprefix("; ")
+        return alike.removeprefix("; ").replace(" mean ", f" mean {scope}::" if scope else " mean ")
     others = {each for namespace in namespaces for each in find_names(texts, namespace)}
     if known := explain_unknown(error.unknown, texts, options.include_paths, macros, known=others):
         return known
@@ -118,7 +122,8 @@ def explain_name(error: Diagnostic, label: str, source: CUDASource, target: Targ
     if name in declared:  # after the place
         return explain_undeclared(name)
     more = ", ..." if len(declared) > _MOST_NAMES else ""
-    listed = f"; the source has {', '.join(declared[:_MOST_NAMES])}{more}" if declared else ""
+    shown = [f"{scope}::{each}" if scope else each for each in declared[:_MOST_NAMES]]
+    listed = f"; the source has {', '.join(shown)}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
 
 

@@ -72,6 +72,7 @@ _OPERATOR = re.compile(r"(?:[\w:]+::)?operator *(?P<sign>[^\w\s()]+)")
 _TO_CLASS = re.compile(
     r'no suitable (?:constructor|user-defined conversion) .* to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
 )
+_RETURNED = re.compile(r'conversion function from "(?:const )?what (?P<name>\w+) returns" to "(?P<type>[\w ]*)" exists')
 _INCOMPLETE = re.compile(r'incomplete (?:type|class(?: type)?) "(?P<type>[A-Za-z_][\w:]*)"')
 NUMPY_TYPES = {
     **{name: f"np.{number.name}" for name, number in NUMBERS.items()},
@@ -81,6 +82,7 @@ NUMPY_TYPES = {
 }
 TAKE_FUNCTION_OBJECT = "let C++ take any function object: template <class F> ... (F f)"
 PASS_OTHERS = "pass arguments of the types that C++ takes"
+PASS_AS_MANY = "pass as many arguments as one of these functions has parameters"
 PASS_ARRAY = "pass an array, or one element of it as a slice, x[i : i + 1]"
 # Types of C++ that have no numbers in Python, which are those of other types of the same size.
 _OF_NO_NUMPY_TYPE = ("char", "long", "unsigned long")
@@ -96,6 +98,12 @@ _WRONG_ARGUMENT = re.compile(
 _MISFIT = re.compile(r"does not match because argument #(?P<number>\d+) does not match")
 _CANDIDATE = re.compile(r'\bfunction "[\w:]+\((?P<parameters>[^"]*)\)[^"]*"')
 _GIVEN = re.compile(r"argument types are: \((?P<types>.*)\)")
+_FUNCTOR = re.compile(r"object type is: (?P<type>.*)")
+# An object is called that is not overloaded, is, or is a lambda with parameters of any type.
+_CALLS_OBJECT = re.compile(
+    r"(?:function|no instance of (?:overloaded function|function|function template))"
+    r' "(?:lambda |[^"]*::operator\(\)).*" (?:cannot be called with|matches)'
+)
 _OTHER_NUMBER = re.compile(r"number of parameters of function .* does not match the call")
 _NAME = re.compile(r"[\w:]+(?:<.*>)?")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -244,6 +252,9 @@ def explain_error(text: str, called: str = "", with_n: str = "n") -> tuple[str, 
         return text, "make the call as the assertion demands"
     if text.startswith("a lambda is not allowed"):
         return text, "write lib.expr(...) for a lambda, not lib[...]"
+    if found := _RETURNED.search(text):
+        diagnosis = f"the Python function {found['name']} returns a tuple, and C++ takes {found['type']} there"
+        return diagnosis, f"let {found['name']} return one value"
     if found := _TO_CLASS.search(text):
         return text, f"pass an element of an array of lib.record({found['type']!r}) or lib.type({found['type']!r})"
     if text.endswith(" is inaccessible"):
@@ -292,12 +303,12 @@ def number_of_argument(error: Diagnostic) -> int:
     return 0 if marked is None else int(marked[1]) + 1
 
 
-def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tuple[str, str] | None:
+def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str], objects: int = 0) -> tuple[str, str] | None:
     """Return that one of the *arguments*, as messages write their types, is an array, a string, None or a tuple where
     C++, or every candidate in the lines of an *error* with this *text*, takes a number, and what to do; ``None`` for
-    another error."""
+    another error. The first *objects* of the arguments, 0 or 1, are none of C++: the object of a method."""
     found = list(_WRONG_ARGUMENT.finditer("\n".join(error.lines)))
-    numbers = {int(each["number"]) for each in found}
+    numbers = {int(each["number"]) + objects for each in found}
     types = [_parameter(each["parameters"], int(each["number"])) for each in found]
     if _NOT_A_NUMBER.search(text) and (marked := number_of_argument(error)):
         numbers = {marked}
@@ -308,22 +319,23 @@ def explain_kind(text: str, error: Diagnostic, arguments: Sequence[str]) -> tupl
     return None if kind is None else (f"argument {number} is {kind.name}, where C++ takes a number", kind.remedy)
 
 
-def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str]) -> str:
-    """Return what is wrong where one function alone, *called* so, could take the *arguments*, and one of these is of
-    another type; empty where that is not known."""
+def explain_candidate(error: Diagnostic, called: str, arguments: Sequence[str], objects: int = 0) -> str:
+    """Return what is wrong where one function alone, *called* so, could take the *arguments*, of which the first
+    *objects* are none of C++, and one of these is of another type; empty where that is not known."""
     if not (found := _find_misfits(error)):
         return ""
     number = int(found[0]["number"])
-    taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[number - 1 : number]
+    taken, given = _split(found[0]["parameters"])[number - 1 : number], arguments[objects:][number - 1 : number]
     if not taken or not given:
         return ""
-    return f"argument {number} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
+    return f"argument {number + objects} is {describe(given[0])}, and {called} takes {taken[0].replace(' *', '*')}"
 
 
-def explain_misfit(error: Diagnostic, arguments: Sequence[str]) -> str:
+def explain_misfit(error: Diagnostic, arguments: Sequence[str], objects: int = 0) -> str:
     """Return what to do about the one of the *arguments* that does not fit the candidates in the lines of an *error*,
-    of which NVRTC does not say what they take; empty if there are several such arguments, or none."""
-    numbers = {int(each["number"]) for each in _MISFIT.finditer("\n".join(error.lines))}
+    of which NVRTC does not say what they take; empty if there are several such arguments, or none. The first *objects*
+    of the arguments are none of C++."""
+    numbers = {int(each["number"]) + objects for each in _MISFIT.finditer("\n".join(error.lines))}
     if len(numbers) != 1 or not (given := arguments[(number := numbers.pop()) - 1 : number]):
         return ""
     of_struct, kind = "", find_kind(given[0])
@@ -353,6 +365,24 @@ def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
         f"an array is a pointer here: pass a view, {name} = {owner}.passing({', '.join(ways)}) before the kernel and"
         f" {name}(...) in it;\n    or let C++ take a cuda::std::mdspan<T, E, L>"
     )
+
+
+def explain_functor(error: Diagnostic, label: str) -> tuple[str, str] | None:
+    """Return what is wrong and what to do where C++, and not the call *label* itself, calls an object with arguments
+    that it does not take; ``None`` for another error."""
+    log = "\n".join(error.lines)
+    found, given = _FUNCTOR.search(log), _GIVEN.search(log)
+    if found is None or given is None or error.place == label or not _CALLS_OBJECT.match(error.text):
+        return None
+    name, types = found["type"].removeprefix("const "), given["types"]
+    what = "the lambda" if name.startswith("lambda") else name
+    declared = "the lambda" if name.startswith("lambda") else f"operator() of {name}"
+    if "type qualifiers that prevent a match" in error.text:
+        return (
+            f"C++ calls a const {name}, whose operator() is not const",
+            f"declare it const: operator()({types}) const",
+        )
+    return f"C++ calls {what} with ({types}), and it takes others", f"let {declared} take ({types})"
 
 
 def explain_operator(called: str, given: Sequence[str]) -> str:
@@ -392,24 +422,36 @@ def explain_candidates(lines: Sequence[str], called: str = "") -> str:
         return "make the member of an enumeration an enumerator of C++, lib['...'](x); or pass its number, x + 0"
     is_ambiguous = text.startswith("more than one instance")
     if not found and not is_ambiguous and _OTHER_NUMBER.search(text):
-        return "pass as many arguments as one of these functions has parameters"
-    conversion = _find_conversion(text)
-    convert = "convert arguments in the kernel to the types of one of these functions"
-    return f"{convert}, such as {conversion}(x)" if conversion else PASS_OTHERS
+        return PASS_AS_MANY
+    return _find_conversion(text) or PASS_OTHERS
 
 
 def _find_conversion(text: str) -> str:
-    """Return the type of a conversion with which a call takes one of the candidates in the *text* of an error: of the
-    one that needs the fewest, for an argument of another type; empty if that is not known."""
+    """Return which arguments to convert so that a call takes one of the candidates in the *text* of an error: the one
+    that needs the fewest; empty if that is not known."""
     given = _GIVEN.search(text)
     passed = _split(given["types"]) if given else []
     conversions = []
     for each in _CANDIDATE.finditer(text):
-        parameters = [re.sub(r"\bconst\b|&", "", name).strip() for name in _split(each["parameters"])]
-        pairs = zip(parameters, passed, strict=True) if len(parameters) == len(passed) else ()
-        conversions.append([NUMPY_TYPES[to] for to, was in pairs if to != was and to in NUMPY_TYPES])
-    found = min(filter(None, conversions), key=lambda each: (len(each), *map(_rank, each)), default=[""])
-    return found[0]
+        taken = [_plain(name) for name in _split(each["parameters"])]
+        pairs = zip(taken, passed, strict=True) if len(taken) == len(passed) else ()
+        conversions.append([(n, to, was) for n, (to, was) in enumerate(pairs, 1) if to != was and to in NUMPY_TYPES])
+    found = min(
+        filter(None, conversions),
+        key=lambda each: (len(each), *(_rank(NUMPY_TYPES[to]) for _, to, _ in each)),
+        default=[],
+    )
+    if any("complex" in was and "complex" not in to for _, to, was in found):
+        return "pass x.real, x.imag or abs(x): C++ takes no complex number there"
+    arguments: dict[str, list[str]] = {}
+    for n, to, _ in found:
+        arguments.setdefault(f"{NUMPY_TYPES[to]}(x)", []).append(str(n))
+    listed = [
+        f"{to} for argument{'s' * (len(numbers) > 1)} {' and '.join(numbers)}" if len(passed) > 1 else to
+        for to, numbers in arguments.items()
+    ]
+    convert = "convert arguments in the kernel to the types of one of these functions"
+    return f"{convert}, such as {' and '.join(listed)}" if listed else ""
 
 
 def _rank(numpy_type: str) -> int:

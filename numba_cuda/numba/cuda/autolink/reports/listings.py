@@ -33,6 +33,7 @@ _WITHOUT_CODE = (
     " cuda.jit(lineinfo=True), and in numba-cuda-mlir lto=False: without it, what was inlined is at the line of the"
     " call"
 )
+_IN_OTHERS = "The machine code of these lines is at the lines of the functions that they call"
 # What the link that makes PTX of LTO-IR adds to it: a kernel with a table of the functions.
 _PROBE = re.compile(
     rf"^//.*\n|^\s*// \.globl\s+{PROBE_SYMBOLS[0]}\n|^\.global [^;]*\b{PROBE_SYMBOLS[1]}\b[^;]*;\n"
@@ -91,15 +92,30 @@ def listings_of(
     code comes from. *texts* are the PTX of the link."""
     written = [[] if code.own else _text(source) for code, source, _ in codes]
     names = [_names(code) if text else set() for (code, *_), text in zip(codes, written, strict=True)]
-    placed, unplaced = _by_place(disassemble(cubin, facts.entry_name, texts), set().union(*names))
-    found = []
+    instructions = disassemble(cubin, facts.entry_name, texts)
+    placed, unplaced = _by_place(instructions, set().union(*names))
+    inlined_at = {place for each in instructions or () for place in each.places}
+
+    def python_lines(path: str, first: int | None) -> tuple[tuple[LineReport, ...], str]:
+        """Return the lines of the function that begins at line *first*, and why they have no machine code."""
+        lines = _python_lines(path, first, placed.get(path, {}))
+        if not placed or not lines or any(line.sass for line in lines):
+            return lines, ""
+        return lines, _IN_OTHERS if any((path, line.number) in inlined_at for line in lines) else _WITHOUT_CODE
+
+    found, shown = [], set[tuple[str | None, int]]()
     for function in facts.graph.functions:
-        lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))
-        without = bool(placed) and not any(line.sass for line in lines)
-        found.append(ListingReport(function.name, lines, note=_WITHOUT_CODE if without else ""))
+        lines, note = python_lines(function.filename or "", function.line)
+        shown |= {(function.filename, line.number) for line in lines}
+        found.append(ListingReport(function.name, lines, note=note))
     titles = formatting.titles([code for code, *_ in codes], facts.calls)
-    for (code, _, linked), title, text, of_code in zip(codes, titles, written, names, strict=True):
-        if not code.own:
+    for (code, source, linked), title, text, of_code in zip(codes, titles, written, names, strict=True):
+        python = source.python if source is not None else None
+        if python is not None and (python.path, python.line) not in shown:
+            shown.add((python.path, python.line))
+            lines, note = python_lines(python.path, python.line)
+            found.append(ListingReport(title, lines, _ptx(code, linked, facts.target.arch), note=note))
+        elif not code.own:
             path = next((path for path in placed if os.path.basename(path) in of_code), "")
             lines = _numbered(text, placed.pop(path, {}))
             rest = [each for name in code.defines or () for each in unplaced.pop(name, ())]
@@ -115,14 +131,14 @@ def _of_file(
     path: str, machine_code: Mapping[int, Sequence[str]], given_texts: Sequence[tuple[str, tuple[str, int]]]
 ) -> ListingReport:
     """Return the lines with *machine_code* of a file; of one that the cache made of a text in a Python file, that file
-    and its lines."""
+    with the first of its lines."""
     lines = linecache.getlines(path)
     shown, text = _numbered(lines, machine_code, longest=0), "".join(lines).rstrip("\n")
     for given, place in given_texts:
         if given.rstrip("\n") == text and (source := find_source(given, place)) is not None:
             file, numbers = source
             moved = [dataclasses.replace(line, number=numbers[min(line.number, len(numbers)) - 1]) for line in shown]
-            return ListingReport(file, tuple(_joined(moved)))
+            return ListingReport(f"{file}:{numbers[0]}", tuple(_joined(moved)))
     return ListingReport(path, shown)
 
 

@@ -138,8 +138,9 @@ class LineReport:
 
 @dataclass(frozen=True)
 class ListingReport:
-    """What a source or a piece of code became. *name* is a file, a Python function or the name of the code, with that
-    of the object that returned it if other code has the same; *lines* are those of the source, for a long file only
+    """What a source or a piece of code became. *name* is a file, a Python file with the line where a text
+    of C++ begins, a Python function or the name of the code, with that of the object that returned it if other code has
+    the same; *lines* are those of the source, for a long file only
     those with machine code and their neighbours; *ptx* is what the linker's compiler makes of the code alone; *sass* is
     machine code in the result that no line is known for. Line information (``lineinfo=True``) says which line an
     instruction comes from, inlined ones included. ``None`` stands for what cannot be shown. *note* says why the lines

@@ -356,7 +356,7 @@ def test_a_function_with_an_index_is_an_error_with_the_template_arguments():
 
 def test_a_near_name_is_named():
     assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
-    assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
+    assert "did you mean shapes::corner?" in message(lib, "shapes::corners", ("float32",))
     short = autolink.cxx("__device__ float f(float x) { return x; } struct Point { float x; };")
     assert message(short, "ff", ("float32",)).endswith("what to do: did you mean f?")
     assert message(short, "other", ("float32",)).endswith("; the source has Point, f")
@@ -378,7 +378,7 @@ def test_a_near_name_is_named():
         ("shapes::area", ("float32",), "lib.expr('[](auto... x) { return shapes::area(shapes::Circle{x...}); }')"),
         ("shapes::corner", ("int32[::1]", "complex64"), "pass x.real, x.imag or abs(x)"),
         ("shapes::corner", ("int32[::1]", "int32", "int32"), "pass no more arguments than C++ declares"),
-        ("shapes::overlap", ("complex64",) * 2, "convert arguments in the kernel to the types of one of these"),
+        ("shapes::overlap", ("complex64",) * 2, "pass x.real, x.imag or abs(x): C++ takes no complex number there"),
         ("shapes::close_to", ("int32",), "convert arguments in the kernel to the types of one of these functions"),
         ("shapes::corner", ("float32[::1]", "int32"), "pass an array of np.int32"),
     ],
@@ -637,14 +637,19 @@ def test_arguments_of_an_ambiguous_call_are_converted_whatever_other_overloads_t
     text = message(autolink.cxx(overloads + more), "area", ("int64", "int64"))
     assert 'more than one instance of overloaded function "area" matches' in text
     assert text.endswith(
-        "what to do: convert arguments in the kernel to the types of one of these functions, such as np.float64(x)"
+        "what to do: convert arguments in the kernel to the types of one of these functions, such as np.float64(x) for"
+        " arguments 1 and 2"
     )
 
 
 @pytest.mark.parametrize(
     ("overloads", "argtypes", "conversion"),
     [
-        ("float area(float, int); __device__ float area(float, float);", ("float32", "float64"), "np.float32(x)"),
+        (
+            "float area(float, int); __device__ float area(float, float);",
+            ("float32", "float64"),
+            "np.float32(x) for argument 2",
+        ),
         ("int area(long); __device__ int area(unsigned);", ("int32",), "np.int64(x)"),
     ],
 )
@@ -1108,8 +1113,8 @@ def test_a_class_that_is_called_as_a_function_says_so_with_its_constructors(name
             "__device__ float f(float x) { return x; }\n__device__ float f(float y) { return y; }",
             "  previous definition at: ",
         ),
-        ("#include <curand_missing.h>", "  what to do: install the package that has it, "),
-        ("#include <nvshmem_missing.h>", "nvidia-nvshmem-cu"),
+        ("#include <cusolverRf.h>", "  what to do: install the package that has it, "),
+        ("#include <nvshmem.h>", "nvidia-nvshmem-cu"),
     ],
 )
 def test_definitions_and_headers_of_other_packages(source, shown):
@@ -1233,3 +1238,29 @@ def test_only_what_does_not_follow_from_an_unclosed_brace_is_listed():
     others = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("  also at: ")]
     assert [each.partition(": ")[2] for each in others] == ['identifier "unknown_before" is undefined']
     assert "more errors" not in text
+
+
+NESTED = autolink.cxx("""
+    namespace geo { __device__ float area(float r); namespace inner { __device__ float width(float a); } }
+    __device__ float mixed(float a, double b);
+    __device__ float mixed(double a, float b);
+    template <class T, int N> __device__ T fold(const T* x) { return x[0] + N; }
+""")
+
+
+@pytest.mark.parametrize(
+    ("name", "argtypes", "remedy"),
+    [
+        ("geo::aera", ["float32"], "did you mean geo::area?"),
+        ("geo::inner::widht", ["float32"], "did you mean geo::inner::width?"),
+        ("geo::nothing", ["float32"], "; the source has geo::area"),
+        ("goe::area", ["float32"], "write its namespace: geo::area"),
+        ("mixed", ["float32"] * 2, "such as np.float64(x) for argument 2"),
+        ("mixed", ["complex64"] * 2, "pass x.real, x.imag or abs(x): C++ takes no complex number there"),
+        ("fold<float>", ["float32[::1]"], 'lib["fold<float, N>"], with a value or type for N'),
+    ],
+)
+def test_a_name_in_a_namespace_and_the_argument_to_convert_are_said(name, argtypes, remedy):
+    with pytest.raises(autolink.CxxError) as caught:
+        NESTED[name].signature(*argtypes, cc=CC)
+    assert str(caught.value).endswith(remedy)

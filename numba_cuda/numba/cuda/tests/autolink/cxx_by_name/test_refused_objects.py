@@ -8,6 +8,7 @@ import pytest
 from autolink_support import CC, build
 from front_ends import front_end_named
 from numba.cuda import autolink
+from numba.cuda.core.errors import TypingError
 
 from numba_cuda_autolink.short_tracebacks import message_of
 
@@ -26,7 +27,10 @@ OBJECTS = autolink.cxx("""
     __device__ int hash(const char* s) { return s[0]; }
     __device__ int change(char* s) { return s[0]; }
     template <int N, class T> __device__ T power(T x) { return N * x; }
-    __device__ Scale make_scale(float k);
+    struct Far { __device__ float operator()(float* a, float b) const { return b; } };
+    struct Any { template <class T> __device__ T operator()(T a, T* b) const { return a; } };
+    struct Changing { __device__ float operator()(float a, float b) { return a; } };
+    template <class F> __device__ float apply_const(float a, const F& f) { return f(a, 4.0f); }
 """)
 NAMES = ("Max", "best", "scaled", "apply", "norm", "norm_of", "hash", "change", "power")
 
@@ -49,8 +53,10 @@ NAMES = ("Max", "best", "scaled", "apply", "norm", "norm_of", "hash", "change", 
         ("norm_of((r[0], r[1]))", "argument 1 is a tuple, and norm_of takes Point", "norm_of(Point{x...}); }')"),
         ("norm(r)", "argument 1 is an array of float32, and norm takes Point", "an array of lib.record('Point')"),
         ("hash(7)", 'incompatible with parameter of type "const char *"', "pass a constant string, such as 'text'"),
+        ("hash(b'a')", "has no counterpart in C", "to C++ by name, a constant string, which is a const char*"),
         ("change('a')", "C++ takes a string to which it can write", "let C++ take a const char *"),
         ("power(3, r[0])", "no instance of function template", 'lib["power<N>"], with a value or type for N'),
+        ("best(r, Max)", "argument 1 is an array of float32, and C++ refers to one float", "such as x[i]"),
         ("best(np.float32(r[0]), r[0])", "argument 2 is a float32, and best takes Max", "best(a, Max{}); }')"),
     ],
 )
@@ -65,6 +71,46 @@ def test_an_object_of_cxx_is_made_by_a_lambda(front_end, written, diagnosis, rem
     assert diagnosis in text
     todo = text.partition("what to do: ")[2]
     assert remedy in todo and "enumeration" not in todo
+
+
+@pytest.mark.parametrize(
+    ("functor", "diagnosis", "remedy"),
+    [
+        ("apply(a, Far{})", "C++ calls Far with (float, float)", "let operator() of Far take (float, float)"),
+        ("apply(a, Any{})", "C++ calls Any with (float, float)", "let operator() of Any take (float, float)"),
+        (
+            "apply(a, [](auto x, int* y) { return x; })",
+            "C++ calls the lambda with (float, float)",
+            "let the lambda take (",
+        ),
+        (
+            "apply(a, [](float x) { return x; })",
+            "C++ calls the lambda with (float, float)",
+            "let the lambda take (float, f",
+        ),
+        (
+            "apply_const(a, Changing{})",
+            "C++ calls a const Changing, whose operator() is not",
+            "operator()(float, float) const",
+        ),
+    ],
+)
+def test_a_functor_that_cxx_calls_with_others_is_told_with_what(functor, diagnosis, remedy):
+    with pytest.raises(autolink.CxxError) as caught:
+        OBJECTS.expr(f"[](auto a) {{ return {functor}; }}").signature("float32", cc=CC)
+    text = str(caught.value)
+    assert diagnosis in text.splitlines()[0] and remedy in text.partition("what to do: ")[2]
+
+
+def test_a_python_function_that_returns_a_tuple_is_told_to_return_one_value():
+    apply = OBJECTS.apply
+
+    def kernel(r):
+        r[0] = apply(r[0], lambda a, b: (a, b))
+
+    with pytest.raises(TypingError, match="the Python function lambda returns a tuple, and C") as caught:
+        build(kernel, "void(float32[::1])")
+    assert "what to do: let lambda return one value" in message_of(caught.value)
 
 
 def test_a_lambda_of_a_remedy_makes_an_object_and_lets_cxx_write():

@@ -251,3 +251,42 @@ def test_without_nvrtc_each_question_says_that_it_is_missing(monkeypatch, ask):
     with pytest.raises(autolink.LinkError, match=r"^C\+\+ cannot be asked: NVRTC, which .* was not found\n") as raised:
         eval(f"lib.{ask}", {"lib": autolink.cxx("")})
     assert raised.value.__context__ is error
+
+
+CONSTRUCTED = """
+struct Rng { unsigned s; __device__ Rng(unsigned seed, int stream) : s(seed + stream) {} };
+struct V { float a, b; };
+struct Two { int z; __device__ Two(int a) : z(a) {} __device__ Two(int a, int b, int c) : z(a) {} };
+struct Holder { V v; __device__ Holder(V v) : v(v) {} };
+template <class T> struct Pair { T z; __device__ Pair(T a, T b) : z(a) {} };
+"""
+constructed = autolink.cxx(CONSTRUCTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "diagnosis", "remedy"),
+    [
+        ("Rng", "5", "Rng takes (unsigned int, int), and the call passes 1 argument", "pass those, besides the object"),
+        ("Rng", "1, 2, 3", "Rng takes (unsigned int, int), and the call passes 3 arguments", "pass those, besides"),
+        ("Rng", "x, 2", "argument 2 is an array, where C++ takes a number", "pass one element of it, such as x[i]"),
+        (
+            "Two",
+            "1, 2",
+            "no instance of constructor",
+            "as many arguments as one of these functions has parameters, besi",
+        ),
+        ("Holder", "x[0]", "argument 2 is a float32, and Holder takes V", "an element of an array of lib.record('V')"),
+        ("Pair<float>", "1", "Pair<float> takes (T, T), and the call passes 1 argument", "pass those, besides"),
+        ("V", "1, 2, 3", "V has no constructor that takes 3 arguments", "construct it without arguments, and assign"),
+    ],
+)
+def test_a_constructor_that_takes_other_arguments(name, arguments, diagnosis, remedy):
+    """Those that copy an object are no candidates of users."""
+    made = constructed.type(name)
+    names = {"made": made, "dtype": made.dtype, "cuda": cuda}
+    exec(f"def kernel(x):\n    r = cuda.local.array(1, dtype)\n    made(r[0], {arguments})", names)
+    with pytest.raises(TypingError) as caught:
+        autolink.build(cuda.jit(names["kernel"]), "void(float32[::1])", cc=(9, 0))
+    message = str(caught.value).partition("\n\n")[0]
+    assert diagnosis in message.partition("\n")[0]
+    assert remedy in message.partition("what to do: ")[2]

@@ -133,7 +133,7 @@ def test_cxx_in_a_python_file_is_shown_at_its_lines():
         x[0] = library.many(x, n)
 
     (build,) = autolink.report(calling, "void(float32[::1], int32)", cc=CC, listings=True).builds
-    (listing,) = [each for each in build.listings if each.name == __file__]
+    (listing,) = [each for each in build.listings if each.name.startswith(f"{__file__}:")]
     (line,) = [each for each in listing.lines if each.text.endswith("// in Python")]
     assert linecache.getline(__file__, line.number).rstrip("\n") == line.text
     assert any("FFMA" in each for each in line.sass)
@@ -252,7 +252,7 @@ def test_what_a_call_by_name_became_is_at_the_line_of_the_call():
         x[1] = other.slow(x[2])
 
     listings = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True).builds[0].listings
-    found = {name.rpartition(".")[2]: lines for name, lines in _by_line(listings).items()}
+    found = {name.rpartition(".")[2].partition(":")[0]: lines for name, lines in _by_line(listings).items()}
     assert found.keys() == {"kernel", "helper", "times(float64)", "slow(float32)", "py"}
     assert found["helper"] == {"return library.times(a) - y"}
     (own,) = (each for each in listings if each.name.endswith("kernel"))
@@ -270,14 +270,30 @@ def test_a_function_without_line_information_of_its_own_has_a_note():
     def listed(x):
         return inlined(x) * 3
 
+    @cuda.jit(device=True, lineinfo=True)
+    def through(x):
+        return listed(x)
+
+    @cuda.jit(device=True, lineinfo=True)
+    def passed(x):
+        return x * 5 + 7
+
+    library = autolink.cxx("template <class F> __device__ int apply(F f, int x) { return f(x); }  // in Python")
+
     @cuda.jit
     def kernel(x):
         x[0] = plain(x[0])
-        x[1] = listed(x[1])
+        x[1] = through(x[1])
+        x[2] = library.apply(passed, x[2])
 
     report = autolink.report(kernel, "void(int32[::1])", cc=CC, listings=True)
     notes = {each.name.rpartition(".")[2]: each.note for each in report.builds[0].listings}
-    assert [name for name, note in notes.items() if note] == ["plain"]
+    assert [name for name, note in notes.items() if note] == ["plain", "through"]
+    assert notes["through"] == "The machine code of these lines is at the lines of the functions that they call"
+    (listing,) = [each for each in report.builds[0].listings if each.name == "passed(int32)"]
+    assert ["x * 5 + 7" in line.text for line in listing.lines if line.sass] == [True] and listing.ptx
+    titles = [each.name for each in report.builds[0].listings]
+    assert len(set(titles)) == len(titles)
     assert "cuda.jit(lineinfo=True)" in notes["plain"]
     assert html.escape(notes["plain"]) in report.to_html()
 
@@ -700,7 +716,7 @@ def test_lines_of_a_text_that_are_one_line_in_python_are_shown_once(tmp_path):
     exec(compile(path.read_text(), str(path), "exec"), names)
     kernel = cuda.jit(lineinfo=True)(names["kernel"])
     report = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True)
-    (listing,) = [each for each in report.builds[0].listings if each.name == str(path)]
+    (listing,) = [each for each in report.builds[0].listings if each.name == f"{path}:1"]
     assert [line.number for line in listing.lines] == [1]
     assert listing.lines[0].sass and listing.lines[0].text.splitlines()[2] == "    return x * x + 1;"
 
