@@ -47,5 +47,6 @@ def _instructions(code: CodeType) -> tuple[list[int], list[tuple[str, object]]]:
 
     found = [each for each in dis.get_instructions(code) if each.opname not in _ON_THE_WAY]
     # An instruction of Python 3.13 that stores in a variable and does more has a pair of names.
-    read = [(each.opname, each.argval[0] if isinstance(each.argval, tuple) else each.argval) for each in found]
+    stores = [each.opname.startswith("STORE_") and isinstance(each.argval, tuple) for each in found]
+    read = [(each.opname, each.argval[0] if pair else each.argval) for each, pair in zip(found, stores, strict=True)]
     return [each.offset for each in found], [*read, ("", None)]

@@ -74,14 +74,16 @@ def with_place(
     is_named: bool = False,
     last_column: int | None = None,
     columns: tuple[int, int] | None = None,
+    text: str = "",
 ) -> str:
-    """Return *message* with a second line *place*, the source of *line* below it, and a caret under its *columns*; by
+    """Return *message* with a second line *place*, the source of *line* below it, or the *text* that Python has made of
+    that, and a caret under its *columns*; by
     default under the attribute, operator or call that the message is about: the call that ends in *last_column*, in
     bytes, if it is known; under the whole line, if the message is about none, or it names none of several, nor the only
     one if it *is_named* there."""
     first, *others = message.split("\n")
     filename = next((each for each in linecache.cache if cell_name(each) == filename), filename)
-    text = linecache.getline(filename, line).rstrip()
+    text = text or linecache.getline(filename, line).rstrip()
     if not text.strip():
         return "\n".join([first, f"  {place}", *others])
     indent = len(text) - len(text.lstrip())

@@ -159,6 +159,9 @@ def ctype(numba_type: Any) -> CType:
 _PASS_OTHERS = "\n  what to do: pass numbers, arrays, or tuples and records of numbers"
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
+    types.Bytes: (
+        "\n  what to do: pass an array of np.uint8; or, to C++ by name, a constant string, which is a const char*"
+    ),
     types.UnicodeType: (
         ": strings must be constants\n  what to do: write each string in a call of its own, in a branch of the kernel"
     ),

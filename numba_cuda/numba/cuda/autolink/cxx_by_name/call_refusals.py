@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from .argument_kinds import as_pointers, explain_kinds, list_arguments, split_label
+from .argument_kinds import as_pointers, describe, explain_kinds, find_kind, list_arguments, split_label
 from .cxx_errors import (
     BUILT_IN_NOTE,
     CALL_TITLE,
@@ -48,6 +48,7 @@ from .refused_names import (
 from .refused_objects import explain_object
 from .refused_views import explain_view
 from .remedies import (
+    NUMPY_TYPES,
     PASS_ARRAY,
     PASS_AS_MANY,
     PASS_OTHERS,
@@ -184,6 +185,8 @@ def _explain_kind_of_argument(call: RefusedCall, ask_type: Callable[[str], str |
     if found := _NO_OBJECT.search(first.text):
         text, remedy = _explain_no_object(found["what"], label, "\n".join(first.lines))
         return call.error(text, call.place, remedy)
+    if array := _explain_array_for_number(call, ask_type):
+        return array
     if view := explain_view(first, readable(first.text), label):
         return call.error(view.diagnosis, [*call.place, view.takes], view.remedy)
     if lacking := explain_members(first.text, source.data, call.texts(), ask_type):
@@ -202,6 +205,20 @@ def _explain_object_argument(call: RefusedCall, ask_type: Callable[[str], str | 
     python = [int(each) + 1 for each in _PYTHON_ARGUMENT.findall(call.source.data)]
     refused = explain_object(call.first, call.called, call.arguments, functors, python, ask_type)
     return refused and call.error(refused.diagnosis, call.details, refused.remedy)
+
+
+def _explain_array_for_number(call: RefusedCall, ask_type: Callable[[str], str | None]) -> CxxError | None:
+    """Return the error for an array that is passed where C++ refers to a number; ``None`` for another error."""
+    number = number_of_argument(call.first)
+    given = "".join(call.arguments[number - 1 : number]) if number else ""
+    if not call.first.text.startswith("initial value of reference to non-const") or not _ARRAY_ARGUMENT.match(given):
+        return None
+    known = _FUNCTION.fullmatch(ask_type(f"&{call.called}") or "")
+    taken = list_arguments(known["parameters"])[number - 1].rstrip("& ") if known else ""
+    kind = find_kind(given)
+    if taken not in NUMPY_TYPES or kind is None:
+        return None
+    return call.error(f"argument {number} is {describe(given)}, and C++ refers to one {taken}", call.place, kind.remedy)
 
 
 def _explain_kind_of_callee(call: RefusedCall) -> CxxError | None:

@@ -144,6 +144,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     shown = log.replace("\0", "").strip()
     name = code.entry_name or ""
     texts = tuple(dict.fromkeys(text for site in sites if (text := site.callee.given_text) is not None))
+    options = {each.calls.function: each.calls.options for each in all_functions(code) if each is not code}
+    python = tuple(replace(as_written(each), options=options.get(each, ())) for each in compiled if each is not None)
     known = python, tuple(details.items())
     return BuildFacts(name, target, graph, tuple(calls), link, shown, symbols, code.restored, spans, *known, texts)
 

@@ -18,6 +18,7 @@ from ..protocol.ask import AskedCall
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import CallError, HookError
 
+_FLAGS = ("fastmath", "forceinline")  # options that change a function's code
 _NUMBA = ("numba.", "numba_cuda", "numba_cuda_mlir.")
 
 
@@ -38,6 +39,8 @@ class Calls:
         self._compiled: tuple[pytypes.FunctionType, Sequence[Any]] | None = None
         self._described: tuple[PythonFunction | None, str] | None = None
         self._lowering: Any = None
+        # Those that ``cuda.jit`` was given for this function, as pairs of a name and a text, where they are known.
+        self.options: tuple[tuple[str, str], ...] = ()
 
     @contextlib.contextmanager
     def being_lowered(self, lowering: Any) -> Iterator[None]:
@@ -45,6 +48,7 @@ class Calls:
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
+        self.options = tuple((name, "True") for name in _FLAGS if getattr(lowering.flags, name, False))
         self.note_compiled(function, lowering.fndesc.argtypes)
         try:
             yield

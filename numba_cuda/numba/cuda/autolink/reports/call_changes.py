@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..function_code.object_names import file_of_item
 from . import formatting
-from .change import Change, differing
+from .change import DEFAULT, Change, differing
 from .paired_calls import Pair, is_same_object, named
 from .records import CallReport
 
@@ -60,8 +60,7 @@ def changes_of_inlining(
 ) -> Iterator[Change]:
     """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
     if max(len(before), len(now)) > 1:
-        numbers = (formatting.inlined(calls) for calls in (before, now))
-        yield from differing(arch, "inlined", *(f"{number} calls" if number else None for number in numbers))
+        yield from differing(arch, "inlined", *(formatting.inlined(calls) for calls in (before, now)))
     if not same_link:
         both = [(old, new) for old, new in pairs if old is not None and new is not None]
         other = [
@@ -80,7 +79,9 @@ def changes_of_options(arch: str, before: CallReport | None, now: CallReport | N
         where = file_of_item(now.object) or new.name
         for name in dict.fromkeys((*options[0], *options[1])):
             if name != _PATHS:
-                yield from differing(arch, f"option {name} of {where}", *(each.get(name) for each in options))
+                default = None if name.startswith("-") else DEFAULT
+                sides = (each.get(name, default) for each in options)
+                yield from differing(arch, f"option {name} of {where}", *sides)
 
 
 def returned(call: CallReport) -> list[str]:

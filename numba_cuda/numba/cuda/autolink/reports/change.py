@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+DEFAULT = "default"  # an option that is not given
+
 
 @dataclasses.dataclass(frozen=True)
 class Change:

@@ -10,7 +10,7 @@ from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunctio
 
 from ..function_code.object_names import file_of_item
 from . import formatting
-from .change import Change, differing
+from .change import DEFAULT, Change, differing
 from .paired_calls import Pair, is_same_object, named
 from .records import FOR_ARCHITECTURES, CallReport, CodeReport
 
@@ -48,6 +48,9 @@ def _of_function(arch: str, before: PythonFunction, now: PythonFunction) -> Iter
     if (before.digest, before.parameters) != (now.digest, now.parameters):
         yield Change(arch, f"{_shown(now)} was edited")
         names = [name for name in names if name in values[0] and name in values[1]]
+    options = dict(before.options), dict(now.options)
+    for name in dict.fromkeys((*options[0], *options[1])):
+        yield from differing(arch, f"option {name} of {_shown(now)}", *(each.get(name, DEFAULT) for each in options))
     for name in names:
         old, new = (each.get(name) for each in values)
         what = f"{name.partition(' ')[2]} in {_shown(now)}"

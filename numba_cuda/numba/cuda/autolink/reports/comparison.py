@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from . import formatting
 from .call_changes import changes_of_calls, changes_of_inlining, changes_of_options
-from .change import Change, differing
+from .change import DEFAULT, Change, differing
 from .code_edits import edits_in_calls, edits_in_python, edits_of_files, other_functions
 from .paired_calls import pair_calls
 from .records import BuildReport, KernelReport, ResultReport
@@ -20,7 +20,6 @@ FORMAT, VERSION = "numba-cuda-autolink changes", 1
 # Options of the linker that follow from the architecture, the kernel's code and its options.
 _KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
 _CUDAS = "__cuda_"  # of a function that is a part of CUDA's arithmetic
-_DEFAULT = "default"  # an option that is not recorded
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
 _OF_CODE = ("debug", "fastmath", "lto")  # options of a kernel that its external code is compiled with
@@ -76,7 +75,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
     given = [dict(build.options) for build in (before, now)]
     for name in dict.fromkeys((*given[1], *given[0])) if all(given) else ():
-        yield from differing(arch, f"option {name}", *(each.get(name, _DEFAULT) for each in given))
+        sides = (each.get(name, DEFAULT) for each in given)
+        yield from differing(arch, f"option {name}", *(DEFAULT if each == "None" else each for each in sides))
     same_link = before.link.lto == now.link.lto
     of_code = [[each.get(name) for name in _OF_CODE] for each in given if each]
     same_code = before.arch == now.arch and of_code[1:] == of_code[:-1] and same_link
@@ -108,6 +108,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     yield from changes_of_calls(arch, pairs, same_link)
     if same_code and not edits and not compiled_with:
         yield from _of_machine_code(arch, before, now)
+    elif before.arch == now.arch and _has_same_instructions(before.result, now.result):
+        yield Change(arch, "the machine code is the same")
 
 
 def _own_differs(before: BuildReport, now: BuildReport) -> bool:

@@ -21,6 +21,7 @@ from .trace import totals_of
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _MOST_ALIKE = 4  # options of one name
+_MOST_FUNCTIONS = 8  # of the result
 _MANY = 6  # calls, from which on those of a function are one line
 _FEW = 4  # pieces of a list of numbers
 
@@ -80,6 +81,11 @@ def _but_for(item: Item, of_first: Iterable[Item], build: BuildReport, first: Bu
 
 def _result(build: BuildReport) -> Iterator[Item]:
     yield from (Item(label, value) for label, value in (*resources(build.result), *_room(build)))
+    functions = build.result.functions[:_MOST_FUNCTIONS]
+    more = len(build.result.functions) - len(functions)
+    if len(functions) > 1:
+        sizes = [Item(each.name, formatting.size(each.size)) for each in functions]
+        yield Item("functions", "", (*sizes, *([Item("", f"and {more} more")] if more else [])))
     yield from _entry(build.entry_name)
 
 

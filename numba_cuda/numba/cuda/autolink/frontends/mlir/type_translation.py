@@ -51,6 +51,7 @@ _MADE_OF: dict[str, Callable[[Any, Any, _Translate], Any]] = {
     "NoneType": lambda t, to, _: to.none,
     "Bfloat16": lambda t, to, _: to.bfloat16,
     "UnicodeType": lambda t, to, _: to.unicode_type,
+    "Bytes": lambda t, to, tr: to.Bytes(tr(t.dtype), t.ndim, t.layout, readonly=not t.mutable),
     "RawPointer": lambda t, to, _: to.voidptr,
     "Array": lambda t, to, tr: to.Array(tr(t.dtype), t.ndim, t.layout, readonly=not t.mutable, aligned=t.aligned),
     "NestedArray": lambda t, to, tr: to.NestedArray(tr(t.dtype), t.shape),

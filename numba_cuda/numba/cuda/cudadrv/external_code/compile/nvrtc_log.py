@@ -109,25 +109,29 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class CodePlace:
-    """A *line* of a *file* with C++, and the *columns* there that an error is about, if they are known."""
+    """A *line* of a *file* with C++, or with what makes it, and the *columns* that an error is about, if they are
+    known: there, or in the *text* of C++ if the line has another, as one of a formatted literal."""
 
     file: str
     line: int
     columns: tuple[int, int] | None = None
+    text: str = ""
 
     @classmethod
     def of(cls, error: Diagnostic, file: str, line: int) -> CodePlace:
         """Return the place of an *error*, which is at a *line* of a *file*."""
-        words, text = re.match(r"\w+|[^\w\s]+", error.marked), linecache.getline(file, line)
-        if words is None or (shown := error.lines[1].strip()) not in text:
+        words = re.match(r"\w+|[^\w\s]+", error.marked)
+        if words is None:
             return cls(file, line)
-        begin = text.index(shown) + len(error.lines[1].lstrip()) - len(error.marked)
-        return cls(file, line, (begin, begin + len(words[0])))
+        shown, written = error.lines[1].strip(), linecache.getline(file, line)
+        is_there = shown in written
+        begin = (written.index(shown) if is_there else 0) + len(error.lines[1].lstrip()) - len(error.marked)
+        return cls(file, line, (begin, begin + len(words[0])), "" if is_there else shown)
 
     def add_to(self, message: str) -> str:
         """Return *message* with the place as its second line, and below it the code with a caret."""
         shown = f"at: {shown_file(self.file)}:{self.line}"
-        return with_place(message, shown, self.file, self.line, is_call=False, columns=self.columns)
+        return with_place(message, shown, self.file, self.line, is_call=False, columns=self.columns, text=self.text)
 
 
 def list_errors(log: str, code: str = "") -> list[Diagnostic]:

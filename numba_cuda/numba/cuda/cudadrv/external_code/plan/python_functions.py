@@ -32,7 +32,7 @@ class PythonFunction:
     its *places*, and one of its code, but for the names of its *parameters*, and the *values* that are constants in it:
     ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
     ``default NAME``, with their texts. *homes* are the files and classes in which the values of globals, modules and
-    enums are."""
+    enums are, and *options* those of its own that change its code, of a device function, where they are known."""
 
     name: str
     path: str
@@ -42,6 +42,7 @@ class PythonFunction:
     parameters: str
     values: tuple[tuple[str, str], ...]
     homes: tuple[tuple[str, str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, function: types.FunctionType) -> PythonFunction:
@@ -55,8 +56,9 @@ class PythonFunction:
 
     @property
     def content(self) -> str:
-        """A digest of its code and values, wherever it is in a file."""
-        return hashlib.sha256(repr((self.digest, self.parameters, self.values)).encode()).hexdigest()[:12]
+        """A digest of its code, values and options, wherever it is in a file."""
+        content = self.digest, self.parameters, self.values, self.options
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:12]
 
     def facts(self, name: str, *, with_lines: bool) -> Facts:
         """Return what users know of it, who know it by *name*; *with* its *lines* if the compiled code has lines."""
@@ -128,6 +130,15 @@ class PythonKernel:
             ("", "Python", platform.python_version()),
             *(fact for name, each in self._named() for fact in each.facts(name, with_lines=with_lines)),
         )
+
+    def find_text(self, text: str) -> tuple[str, int] | None:
+        """Return the name of the file of its functions that contains *text* once, and the line at which that begins."""
+        for path in dict.fromkeys(each.path for each in self.functions):
+            with contextlib.suppress(OSError, ValueError):
+                before, *others = _text_of_file(path).split(text)
+                if len(others) == 1:
+                    return os.path.basename(path), before.count("\n") + 1
+        return None
 
     def lines(self) -> LineDigests:
         """Return digests of the lines of its functions, and of the files that they are in."""

@@ -120,6 +120,14 @@ def test_a_name_is_always_the_same_object():
     assert lib.expr("Functor{}") is lib.expr("Functor{}")
 
 
+def test_an_expression_is_made_where_the_user_writes_tuples():
+    def shifted(by):
+        return autolink.cxx("").expr(f"[](auto x) {{ return x + {len(by)}; }}")
+
+    function = shifted(())
+    assert function.signature(f32).return_type == f32
+
+
 def test_names_resolve_as_inside_the_namespace():
     inside = autolink.cxx(SOURCE, namespace="inner")
     assert inside.half.signature(f64).return_type == f64

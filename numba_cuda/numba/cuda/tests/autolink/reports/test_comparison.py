@@ -149,7 +149,7 @@ def test_many_calls_that_are_inlined_no_more(front_end):
     before, now = build(True), build(False)
     lines = now.changes_since(before).splitlines()
     arch = now.builds[0].arch
-    assert f"{arch}: inlined: 6 of 6 calls → 0 of 6 calls" in lines
+    assert f"{arch}: inlined: 6 of 6 → 0 of 6" in lines
     (functions,) = [line for line in lines if "6 new functions" in line]
     assert re.fullmatch(rf"{arch}: 6 new functions: nothing → f\d, f\d, f\d and 3 more, [\d.]+ (KiB|bytes)", functions)
     assert not [line for line in lines if ": call f" in line]
@@ -586,6 +586,23 @@ def test_python_functions_of_one_name_are_told_apart(front_end, tmp_path, old, n
     assert len(set(titles)) == len(titles) and "inner(float32) with n=2.0" in titles
     found = report(CLOSURES.replace(old, new)).changes_since(before).replace("sm_90: ", "").splitlines()
     assert [line for line in found if not line.startswith(("function kern", "nothing", "function edited"))] == expected
+
+
+def test_options_of_device_functions_and_machine_code_that_stays():
+    def report(body, **options):
+        names = {"cuda": cuda, "library": autolink.cxx("__device__ float f(float x) { return x; }")}
+        text = f"def step(x):\n    return {body}\ndef kernel(x):\n    x[0] = step(library.f(x[0]))\n"
+        linecache.cache["<options>"] = 1, None, text.splitlines(keepends=True), "<options>"
+        exec(compile(text, "<options>", "exec"), names)
+        names["step"] = cuda.jit(device=True, **options)(names["step"])
+        return autolink.report(cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    before = report("x / 3.0")
+    found = report("x / 3.0", fastmath=True).changes_since(before).splitlines()
+    assert "sm_90: option fastmath of step (<options>:1): default → True" in found
+    assert report("(x) / 3.0").changes_since(before) == "nothing changed"
+    found = report("1 + x * 2").changes_since(report("x * 2 + 1")).splitlines()
+    assert found == ["sm_90: step (<options>:1) was edited", "sm_90: the machine code is the same"]
 
 
 def test_calls_of_many_functions_that_differ_alike_are_one_change(front_end):

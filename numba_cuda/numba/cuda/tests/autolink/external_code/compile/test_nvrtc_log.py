@@ -301,3 +301,21 @@ def test_a_misspelt_header_in_include_paths_is_named_first(tmp_path):
     (tmp_path / "curand_kernel.h").write_text("")
     message = message_of("#include <curand_kernal.h>", include_paths=[tmp_path])
     assert message.endswith("what to do: did you mean curand_kernel.h?\n")
+
+
+def test_a_line_of_a_formatted_literal_is_shown_as_the_cxx_that_it_makes():
+    kind, factor = "float", 3
+    message = message_of(
+        f"""
+        extern "C" __device__ {kind} scale({kind} x) {{
+            return {factor} * x + unknown_in_formatted;
+        }}
+        """
+    )
+    number = next(
+        number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "+ unknown_in_f" in line
+    )
+    place, code, caret = message.splitlines()[1:4]
+    assert place.endswith(f"{Path(__file__).name}:{number}")
+    assert code.strip() == "return 3 * x + unknown_in_formatted;"
+    assert caret == " " * code.index("unknown") + "^" * len("unknown_in_formatted")
