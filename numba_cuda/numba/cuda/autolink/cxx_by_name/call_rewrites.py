@@ -55,8 +55,8 @@ def infer_partly(state: Any, vocabulary: Vocabulary) -> Mapping[str, Any]:
 
 
 def _pass_elements(state: Any, vocabulary: Vocabulary, found: MutableMapping[str, Any]) -> bool:
-    """Let calls get the elements of a tuple, ``f(*x)``, as arguments; the types of variables are *found*. Return whether
-    there are any."""
+    """Let calls get the elements of a tuple, ``f(*x)``, as arguments. The types of variables are *found*. Return
+    whether any call is rewritten."""
     rewritten = False
     for block, statement, _ in find_calls(state, vocabulary):
         call = statement.value
