@@ -265,7 +265,8 @@ def _named(subject: Subject, file: str, entry: StoredEntry, with_types: bool = F
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
     if kernel:
         types = f"({types_of(entry)})" if with_types else ""
-        given = f" as entry {_entry_of(entry)!r}" if with_entry and _entry_of(entry) else ""
+        own = _entry_of(entry)
+        given = f" as entry {own!r}" if own and (with_entry or own != kernel) else ""
         return f"{file}:{kernel}{types}{given}{_CACHED if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
     if file:
         return file
@@ -434,7 +435,6 @@ _QUALITIES = (
     ("for ", _output),
     ("with ", _front_end),
     ("with ", lines_in),
-    (MADE_WITH, made_with),
 )
 
 
@@ -463,7 +463,8 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if before is None:
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
-        return [f"first build{build.new}{f' of {for_calls}' if calls else ''}"], []
+        values = f", {MADE_WITH}{made_with(entry)}" if made_with(entry) else ""
+        return [f"first build{build.new}{f' of {for_calls}' if calls else ''}{values}"], []
     causes: list[str] = []
     for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):
         causes += [] if _is_said(cause, causes) else [cause]

@@ -13,7 +13,7 @@ import cuda.core
 from numba_cuda_autolink.package_versions import version_of
 
 from .cache.changes import COMPILED_FOR, FRONT_END
-from .cache.entry import Facts, LineDigests
+from .cache.entry import PLACE_OF, Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
 from .plan.link_plan import LLVMModules
@@ -59,6 +59,8 @@ def link_facts(request: LinkRequest) -> Facts:
         )
         if subject.startswith(_INLINE):
             found.append((subject, "calls", key.name))
+            if place := _place_in_python(request, key):
+                found.append((subject, f"{PLACE_OF}source", place[0]))
     found += [
         ("", "nvJitLink", cuda_libraries.nvjitlink_build()),
         ("", "NVVM", cuda_libraries.nvvm_build()),
@@ -74,9 +76,22 @@ def link_lines(request: LinkRequest) -> LineDigests:
     python = request.kernel_code.python
     found = dict(python.lines() if python is not None else ())
     for _, subject, key in _units(request.plan):
-        for label, lines in key.lines() if key is not None else ():
-            found[f"source {subject}" if label.startswith("source ") else label] = lines
+        if key is None:
+            continue
+        for label, lines in key.lines():
+            if not label.startswith("source "):
+                found[label] = lines
+                continue
+            place = _place_in_python(request, key) if subject.startswith(_INLINE) else None
+            found[f"source {subject}"] = ("",) * (place[1] - 1 if place else 0) + lines
     return tuple(found.items())
+
+
+def _place_in_python(request: LinkRequest, key: CacheKey) -> tuple[str, int] | None:
+    """Return the name of the file and the line in which a kernel's module has the text of inline C++, if it has it."""
+    texts = [text.rstrip() for label, text in key.own_texts() if label.startswith("source ")]
+    python = request.kernel_code.python
+    return python.find_text(texts[0]) if python is not None and len(texts) == 1 and texts[0] else None
 
 
 def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]]:

@@ -195,7 +195,7 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         if label != "calls":
             place = new.get((subject, f"{PLACE_OF}{label}")) or old.get((subject, f"{PLACE_OF}{label}"))
             words = _in_words(subject, label, before, after, *values)
-            found.append(f"{words} ({place})" if place else words)
+            found.append(f"{words} ({place})" if place and label != "source" else words)
     if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
         found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
     moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
@@ -248,7 +248,9 @@ def _in_words(
     if label == "source" and after.kind == "program" and not is_known_text:
         return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
     if label in _CONTENT:
-        return f"{subject or label} changed{_changed_lines(f'{label} {subject}', before, after)}"
+        place = next((each for *known, each in after.facts if known == [subject, f"{PLACE_OF}{label}"]), "")
+        lines = _changed_lines(f"{label} {subject}", before, after)
+        return f"{subject or label} changed{lines}{f' of {place}' if lines and place else ''}"
     if label == "headers":
         return "headers of CUDA or of another package changed"
     if label == "package":

@@ -131,6 +131,15 @@ class PythonKernel:
             *(fact for name, each in self._named() for fact in each.facts(name, with_lines=with_lines)),
         )
 
+    def find_text(self, text: str) -> tuple[str, int] | None:
+        """Return the name of the file of its functions that contains *text* once, and the line at which that begins."""
+        for path in dict.fromkeys(each.path for each in self.functions):
+            with contextlib.suppress(OSError, ValueError):
+                before, *others = _text_of_file(path).split(text)
+                if len(others) == 1:
+                    return os.path.basename(path), before.count("\n") + 1
+        return None
+
     def lines(self) -> LineDigests:
         """Return digests of the lines of its functions, and of the files that they are in."""
         found, left = [line for name, each in self._named() for line in each.lines(name)], _MOST_TEXT

@@ -2,6 +2,7 @@
 """What ``cache why`` says of builds: what is known of them, in users' words."""
 
 import importlib.util
+import inspect
 import os
 import random
 import re
@@ -270,7 +271,7 @@ def test_inline_code_is_not_compared_with_other_texts(files):
         "sm_90   ten(float64): first build of the text '__device__ float ten(float x) { return 2 * x; }'...",
         "sm_90   ten(float64): first build",
     ]
-    assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 1"
+    assert told()[0] == "sm_90   m.py:kernel: inline C++ changed: line 4 of m.py"
 
 
 def run(folder, name="m.py", **environment):
@@ -325,7 +326,7 @@ def test_each_build_is_compared_with_the_last_run(files):
     others = {"m.py": ("x + 1", "x + 2"), "ten.cu": ("10", "11"), "helpers.py": ("GAIN = 2", "GAIN = 3")}
     for file, edit in others.items():
         rewrite(files / file, edit)
-    assert run(files) == [f"{name}: inline C++ changed: line 1, ten.cu changed: line 3"]
+    assert run(files) == [f"{name}: inline C++ changed: line 7 of m.py, ten.cu changed: line 3"]
     assert cache.why("kernel").builds[0]["edited"] == ["m.py: line 7", "helpers.py: line 4"]
     for file, edit in others.items():
         rewrite(files / file, edit[::-1])
@@ -342,7 +343,7 @@ def test_each_build_is_compared_with_the_last_run(files):
     rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
     assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3 (helpers.py:4)"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
-    assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 1"]
+    assert run(files) == [f"{name}: fastmath=True added, inline C++ changed: line 7 of m.py"]
     rewrite(files / "m.py", ("N = 5", "# N was 5\nN = 5"))
     assert run(files) == [f"{name}: m.py changed: line 8 (line information)"]
 
@@ -376,14 +377,17 @@ for op in dd, lib.once:
 
 def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     (files / "m.py").write_text(FACTORY)
-    assert run(files)[1:] == ["m.py:kernel: made with n=2 and n=3 (2 builds)", "m.py:kernel: first build"]
+    assert run(files)[1:] == [
+        "m.py:kernel: made with n=2 and n=3 (2 builds)",
+        "m.py:kernel: first build, made with n=1",
+    ]
     rewrite(files / "m.py", (") + n", ") - n"), ("return x;", "return x * x;"))
     assert run(files) == [
-        "m.py:kernel changed: line 16, inline C++ changed: line 1 (3 builds)",
+        "m.py:kernel changed: line 16, inline C++ changed: line 5 of m.py (3 builds)",
         "m.py:kernel changed: line 16 (3 builds)",
     ]
     rewrite(files / "m.py", ("x * x;", "x * x * x;"))
-    assert run(files) == ["m.py:kernel: inline C++ changed: line 1 (3 builds)"]
+    assert run(files) == ["m.py:kernel: inline C++ changed: line 5 of m.py (3 builds)"]
 
 
 @pytest.mark.parametrize("options", ["", "(cache=True)"])
@@ -418,7 +422,7 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
     (files / "one").rename(files / "two")
     assert run(files / "two") == [f"two/m.py:kernel (cache=True): first build, moved from {files / 'one'}"]
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
-    lines = "value N: 3 -> 4 (m.py:8), inline C++ changed: line 1"
+    lines = "value N: 3 -> 4 (m.py:8), inline C++ changed: line 7 of m.py"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
 
 
@@ -467,7 +471,7 @@ def test_what_another_folder_built_is_used_and_is_what_the_next_build_is_compare
 EDITS = {
     "N": ("m.py", "N = {}", "value N: {} -> {} (m.py:8)"),
     "factor": ("ten.cu", "T({})", "ten.cu changed: line 3"),
-    "text": ("m.py", "x + {};", "inline C++ changed: line 1"),
+    "text": ("m.py", "x + {};", "inline C++ changed: line 7 of m.py"),
     "shift": ("helpers.py", "v + {}", "helpers.py:shift changed: line 9"),
     "gain": ("m.py", "'{}'", "ten.cu: defines GAIN: {} -> {}"),
 }
@@ -808,10 +812,12 @@ def test_kernels_of_one_factory_are_told_apart_by_what_they_were_made_with(files
     for c in 1, 2:
         autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
     assert told("history.py:kernel")[0] == "sm_90   test_cache_history.py:kernel: made with c=2, not 1"
-    library = autolink.cxx("__device__ float once(float x) { return 2 * x; }")
+    library, line = autolink.cxx("__device__ float once(float x) { return 2 * x; }"), inspect.currentframe().f_lineno
     for c in 1, 2:
         autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
-    edited = "sm_90   test_cache_history.py:kernel: inline C++ changed: line 1 (2 builds)"
+    edited = (
+        f"sm_90   test_cache_history.py:kernel: inline C++ changed: line {line} of test_cache_history.py (2 builds)"
+    )
     assert told("history.py:kernel")[0] == edited
 
 
