@@ -33,7 +33,7 @@ from numba_cuda_autolink.source_locations import shown_file
 
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite, origins_of
-from ..protocol.callee import Callee
+from ..protocol.callee import Callee, find_callee
 from ..protocol.errors import HookError
 from ..protocol.kernel_signatures import type_text
 from .call_graph import CallGraph, Frame, all_functions, call_graph
@@ -132,7 +132,7 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
                 else _shown_type(each, known)
                 for number, each in enumerate(site.argtypes)
             )
-            for known in ({}, {number: details[each] for number, each in passed.items()})
+            for known in (None, {number: details[each] for number, each in passed.items()})
         )
         expression, _ = site.callee.expression or ("", None)
         found = CallRecord(*what, argtypes, *where, chain, function, *how, expression)
@@ -164,9 +164,13 @@ def _functions_of(argtypes: Iterable[Any]) -> Iterator[FunctionType]:
             yield function
 
 
-def _shown_type(argtype: Any, details: Mapping[int, str]) -> str:
+def _shown_type(argtype: Any, details: Mapping[int, str] | None) -> str:
     """Return a type as text, as signatures have it, a Python function's as ``function f`` or ``lambda``: the same in
-    each process, with its *details* by its address."""
+    each process. With *details* of these by their addresses, with these, and a C++ expression has its name."""
+    passed = find_callee(getattr(argtype, "numba_cuda_link_object", None)) if details is not None else None
+    if passed is not None and passed.expression is not None:
+        return _name_of_expression(*passed.expression)
+    details = details or {}
     text = _FUNCTION.sub(lambda found: f"function {found[1]}{details.get(int(found[2], 16), '')}", type_text(argtype))
     return re.sub(r"\bfunction (?:_lambda_|<lambda>)", "lambda", text)
 

@@ -1012,6 +1012,18 @@ def test_an_edit_of_a_lambda_is_one_line_and_others_are_told_apart_by_their_text
     assert [each for each in found if not each.startswith(("function ", "registers: ", "nothing"))] == expected
 
 
+def test_a_lambda_that_is_passed_to_cxx_has_the_name_of_its_variable(front_end):
+    library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x); }")
+    twice = library.expr("[](float x) { return x * 2; }")
+
+    @front_end.cuda.jit
+    def kernel(x):
+        x[0] = library.apply(twice, x[0])
+
+    (call,) = autolink.report(kernel, "void(float32[::1])", cc=CC).builds[0].calls
+    assert call.arguments == "(twice, float32)"
+
+
 def test_a_kernel_that_is_passed_to_cxx_is_refused_in_one_sentence():
     library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x); }")
     names = {"apply": library.apply, "cuda": cuda}
