@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import enum
 import types as pytypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from numba.cuda import types
@@ -52,6 +52,36 @@ def infer_partly(state: Any, vocabulary: Vocabulary) -> Mapping[str, Any]:
     )
     types: Mapping[str, Any] = found.typemap
     return types
+
+
+def _pass_elements(state: Any, vocabulary: Vocabulary, found: MutableMapping[str, Any]) -> bool:
+    """Let calls get the elements of a tuple, ``f(*x)``, as arguments. The types of variables are *found*. Return
+    whether any call is rewritten."""
+    rewritten = False
+    for block, statement, _ in find_calls(state, vocabulary):
+        call = statement.value
+        given = found.get(call.vararg.name) if call.vararg is not None else None
+        if isinstance(given, vocabulary.types.BaseTuple):
+            for number, element in enumerate(given):
+                value = vocabulary.ir.Expr.static_getitem(call.vararg, number, None, statement.loc)
+                call.args = [*call.args, _define(state, block, statement, value, vocabulary.ir)]
+                found[call.args[-1].name] = element
+            call.vararg = None
+            rewritten = True
+    return rewritten
+
+
+@register_rewrite()
+def pass_elements(state: Any, vocabulary: Vocabulary) -> bool:
+    """Let calls that are not typed get the elements of tuples. Return whether there are any."""
+    has_any = any(statement.value.vararg is not None for _, statement, _ in find_calls(state, vocabulary))
+    return has_any and _pass_elements(state, vocabulary, dict(infer_partly(state, vocabulary)))
+
+
+@register_rewrite(of_typed=True)
+def pass_elements_of_typed(state: Any, vocabulary: Vocabulary) -> bool:
+    """Let typed calls get the elements of tuples. Return whether there are any."""
+    return _pass_elements(state, vocabulary, state.typemap)
 
 
 @register_rewrite()

@@ -290,11 +290,12 @@ def find_object(error: Diagnostic) -> tuple[int, str]:
 
 
 def _find_misfits(error: Diagnostic) -> list[re.Match[str]]:
-    """Return what the lines of an *error* say of the argument that the only candidate does not take; nothing if there
-    are several, or if it is a template, of which the parameters may be its own."""
+    """Return what the lines of an *error* say of the argument that the only candidate with as many parameters does not
+    take; nothing if there are several."""
     candidates = "\n".join(error.lines[1:])
     found = list(_WRONG_ARGUMENT.finditer(candidates))
-    return found if len(found) == len(CANDIDATE.findall(candidates)) == 1 else []
+    fitting = len(CANDIDATE.findall(candidates)) - len(_OTHER_NUMBER.findall(candidates))
+    return found if len(found) == fitting == 1 else []
 
 
 def number_of_argument(error: Diagnostic) -> int:

@@ -33,6 +33,7 @@ AS_LOOP = "write a loop; or let the function call itself with arguments of the s
 _LOOP = "write it as a loop over the elements, or compute it before the kernel"
 CONVERT = "pass values that it takes: int(x) and float(x) convert a number"
 _WITH_ELEMENTS = "write it with elements, x[i], or compute it before the kernel"
+_TUPLE_BEFORE = "make a tuple or an array of it before the kernel; in the kernel, cuda.local.array makes an array"
 LOCAL_ARRAY = "make an array, with cuda.local.array or before the kernel"
 OTHER_COMPILER = (
     "write it with indices, numbers and operators, or compile the kernel with numba-cuda: from numba import cuda"
@@ -350,7 +351,7 @@ _TABLE = [
         (
             rf"<[^\n]*OverloadSelector object at [^\n]*{_CONTAINER}",
             NO_CONTAINERS,
-            LOCAL_ARRAY,
+            _TUPLE_BEFORE,
         ),
         (
             r"printing unimplemented for values of type unicode_type|format spec in f-strings"
@@ -366,10 +367,20 @@ _TABLE = [
         ),
         (
             rf"No implementation of \w+\([^\n]*{_CONTAINER}|Unknown attribute '\w+' of type {_CONTAINER}"
-            r"|Unknown attribute '(?:add|append)' of type \w*iter|<class '[\w.]+\.containers\.(?:List|Set|DictType)'>$"
+            r"|Unknown attribute '(?:add|append)' of type \w*iter"
             r"|.* object has no attribute 'build_(?:set|map)'",
             NO_CONTAINERS,
             LOCAL_ARRAY,
+        ),
+        (
+            r"<class '[\w.]+\.containers\.(?:List|Set|DictType)'>$",
+            NO_CONTAINERS,
+            _TUPLE_BEFORE,
+        ),
+        (
+            r"\*args in function call should be a tuple, got ",
+            "",
+            "pass a tuple, whose length is known, or write the arguments: f(x[0], x[1])",
         ),
         (rf".*{_CONTAINER}", "", f"{NO_CONTAINERS}: {LOCAL_ARRAY}"),
         (

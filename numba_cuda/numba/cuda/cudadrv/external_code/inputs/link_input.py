@@ -13,7 +13,7 @@ import io
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,11 @@ class LinkInputError(PrintableError, ValueError):
             hint = f"\n  what to do: {NOT_ASYNC}"
         elif isinstance(item, (bytes, bytearray, memoryview)):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
+        elif isinstance(item, Mapping):
+            written = "[autolink.CUDASource(text, name=name) for name, text in code.items()]"
+            hint = f"\n  what to do: return a list; of sources by name, {written}"
+        elif isinstance(item, type):
+            hint = f"\n  what to do: return an object of {item.__name__}, not the class"
         return cls(
             f"{type(item).__name__} is not code\n  got: {shown(item)}\n"
             "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"

@@ -9,7 +9,7 @@ import importlib
 import numpy as np
 import pytest
 from autolink_support import CC
-from front_ends import FrontEndUnderTest
+from front_ends import FrontEndUnderTest, front_end_named
 from numba.cuda import autolink
 
 STRUCT = "struct Point { int n; float v[3]; };"
@@ -139,3 +139,23 @@ def test_a_function_with_a_variable_of_the_kernel_is_refused_with_a_remedy(front
         emulate(front_end, kernel, np.zeros(2, np.float32))
     assert "r[1] = lib.apply(lambda x: x * scale, r[0])" in str(caught.value)
     assert "what to do: pass scale to C++ as an argument" in str(caught.value)
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_the_elements_of_a_tuple_are_arguments(front_end):
+    own = front_end_named(front_end).cuda
+    lib = autolink.cxx(
+        "struct P { float a, b; }; __device__ P both(float a, int b) { return {a, float(b)}; }"
+        " __device__ float add(float a, float b) { return a + b; }"
+    )
+
+    @own.jit
+    def kernel(x, t):
+        pair = (x[0], 3)
+        x[0] = lib.both(*pair).b + lib.both(x[1], *(4,)).b
+        x[1] = lib.add(*t)
+
+    x = np.ones(2, np.float32)
+    linked = autolink.build(kernel, "void(float32[::1], UniTuple(float32, 2))", cc=(9, 0))
+    linked.emulate[1, 1](x, (np.float32(2), np.float32(5)))
+    assert list(x) == [7, 7]

@@ -22,7 +22,7 @@ OBJECTS = autolink.cxx("""
     template <class F> __device__ float apply(float a, F f) { return f(a, 4.0f); }
     __device__ float norm(Point p) { return p.x * p.x + p.y * p.y; }
     __device__ float norm_of(const Point& p) { return norm(p); }
-    __device__ float shade(Color c, int) { return 1; }
+    __device__ float shade(Color c, float) { return 1; }
     __device__ float shade(float, float, float);
     __device__ int hash(const char* s) { return s[0]; }
     __device__ int change(char* s) { return s[0]; }
@@ -32,7 +32,7 @@ OBJECTS = autolink.cxx("""
     struct Changing { __device__ float operator()(float a, float b) { return a; } };
     template <class F> __device__ float apply_const(float a, const F& f) { return f(a, 4.0f); }
 """)
-NAMES = ("Max", "best", "scaled", "apply", "norm", "norm_of", "hash", "change", "power")
+NAMES = ("Max", "best", "scaled", "apply", "norm", "norm_of", "hash", "change", "power", "shade")
 
 
 @pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
@@ -51,6 +51,8 @@ NAMES = ("Max", "best", "scaled", "apply", "norm", "norm_of", "hash", "change", 
         ("scaled(r[0], r[1])", "argument 2 is a float32, and scaled takes Scale", "scaled(a, Scale{x...}); }')"),
         ("norm((r[0], r[1]))", "argument 1 is a tuple, and norm takes Point", "return norm(Point{x...}); }')"),
         ("norm_of((r[0], r[1]))", "argument 1 is a tuple, and norm_of takes Point", "norm_of(Point{x...}); }')"),
+        ("norm_of(r[0], r[1])", "argument 1 is a float32, and norm_of takes Point", "(auto... x) { return norm_of("),
+        ("shade(1, r[0])", "argument 1 is an int64, and shade takes Color", "lib['Color'](x)"),
         ("norm(r)", "argument 1 is an array of float32, and norm takes Point", "an array of lib.record('Point')"),
         ("hash(7)", 'incompatible with parameter of type "const char *"', "pass a constant string, such as 'text'"),
         ("hash(b'a')", "has no counterpart in C", "to C++ by name, a constant string, which is a const char*"),

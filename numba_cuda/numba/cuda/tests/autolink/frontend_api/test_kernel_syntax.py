@@ -294,3 +294,17 @@ def test_a_typing_error_of_numba_is_caught_as_numba_raises_it_with_what_numba_sa
     assert "No implementation of function Function(<function shared.array" in str(caught.value)
     copied = pickle.loads(pickle.dumps(caught.value))
     assert type(copied) is type(caught.value) and str(copied) == str(caught.value)
+
+
+def test_a_list_from_outside_the_kernel_is_to_be_a_tuple(tmp_path, capsys):
+    text = failure("numba-cuda", "x[0] = WEIGHTS[0]", tmp_path, capsys, WEIGHTS=[1.0, 2.0])
+    assert text.startswith(f"{CONTAINERS}\n")
+    assert "\n  what to do: make a tuple or an array of it before the kernel" in text
+
+
+@pytest.mark.parametrize("front_end", ["numba-cuda", "numba-cuda-mlir"])
+def test_the_elements_of_an_array_are_no_arguments(front_end, tmp_path, capsys):
+    lib = autolink.cxx("__device__ float f(float x, float y) { return x; }")
+    text = failure(front_end, "x[0] = lib.f(*x)", tmp_path, capsys, lib=lib)
+    assert "*args in function call should be a tuple" in text
+    assert "\n  what to do: pass a tuple, whose length is known, or write the arguments: f(x[0], x[1])" in text

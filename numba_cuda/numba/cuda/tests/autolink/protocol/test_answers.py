@@ -200,3 +200,16 @@ def test_cuda_compile_all_returns_the_code_of_called_objects():
     function = spy.function
     codes, _ = cuda.compile_all(lambda x: function(x), "int32(int32)", cc=CC, output="ltoir")
     assert [code.data for code in codes[1:]] == [spy.answer.data]
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        (lambda: {"f.cu": adder("f")}, "what to do: return a list; of sources by name, [autolink.CUDASource("),
+        (lambda: autolink.CUDASource, "what to do: return an object of CUDASource, not the class"),
+    ],
+)
+def test_a_dict_or_a_class_is_no_code(answer, remedy):
+    with pytest.raises(TypingError) as caught:
+        build(kernel_calling(Linked("f", answer).function))
+    assert remedy in str(caught.value)

@@ -567,7 +567,7 @@ def test_the_head_names_what_was_not_inlined_and_from_six_calls_on_those_of_a_fu
     ]
     calls = [line for line in lines[5:] if re.match(r"    \S*(around|plus)\(", line) or re.match(r"    \d+\. ", line)]
     assert sum("around(int32)" in line for line in calls) == (2 if number < 6 else 1)
-    assert len(lines) < (70 if number < 6 else 36)
+    assert len(lines) < (73 if number < 6 else 39)  # with those of two functions
 
 
 def test_the_table_of_architectures_fits_into_80_columns_and_is_lines_where_there_is_no_room(front_end):

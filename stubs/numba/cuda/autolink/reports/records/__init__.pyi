@@ -29,6 +29,8 @@ class _PythonFunction:
     digest: str
     parameters: str
     values: tuple[tuple[str, str], ...]
+    homes: tuple[tuple[str, str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
 @dataclass(frozen=True)
 class CallGraph:
@@ -76,6 +78,9 @@ class CodeReport:
     def parts(self) -> tuple[CodeReport, ...]: ...
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
+    detail: str = ""
+    @property
+    def title(self) -> str: ...
     @property
     def own(self) -> bool: ...
     @property
@@ -98,6 +103,10 @@ class CallReport:
     function: int
     seconds: float | None
     stored: bool
+    expression: str = ""
+    shown_types: tuple[str, ...] = ()
+    @property
+    def arguments(self) -> str: ...
     @property
     def returned(self) -> tuple[CodeReport, ...]: ...
     inlined: bool | None = None
