@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from numba_cuda_autolink.printable_texts import number_of, printable
 
-from .entry import DAMAGED, FILE, PLACE_OF, Facts, StoredEntry
+from .entry import DAMAGED, FILE, MODULE, PLACE_OF, Facts, StoredEntry
 
 FRONT_END = "front end"
 COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
@@ -178,7 +178,7 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         values = old.get(key), new.get(key)
         if label in (OWN_FILE, NOT_CACHED, *_LINES) or label.startswith(PLACE_OF) or (subject and label in COMPILED):
             continue
-        if label in (*_TOOLS, COMPILED_FOR) and None in values:
+        if label in (*_TOOLS, COMPILED_FOR, MODULE) and None in values:
             continue
         if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
@@ -255,6 +255,8 @@ def _in_words(
         return "headers of CUDA or of another package changed"
     if label == "package":
         return "the module or package of its class changed"
+    if label == MODULE:
+        return f"imported as another module: {old} -> {new}"
     if label.startswith("module "):
         return f"{label} changed"
     if label in _TOOLS:

@@ -32,6 +32,7 @@ _LONGEST_SHOWN = 80
 _LONGEST_KEPT = 2000  # characters of a text that an entry has, to show what changed
 
 DAMAGED = "replaces a damaged entry"  # the label of that fact
+MODULE = "module"  # the label of the name of a kernel's module
 PLACE_OF = "place of "  # before the label of a value, in that of the place where it is assigned
 FILE = "file "  # before the name of a file, in the label of its digest
 

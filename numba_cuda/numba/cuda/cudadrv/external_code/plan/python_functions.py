@@ -18,7 +18,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
-from ..cache.entry import FILE, PLACE_OF, Facts, LineDigests, digests_of_lines
+from ..cache.entry import FILE, MODULE, PLACE_OF, Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
@@ -32,7 +32,8 @@ class PythonFunction:
     its *places*, and one of its code, but for the names of its *parameters*, and the *values* that are constants in it:
     ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
     ``default NAME``, with their texts. *homes* are the files and classes in which the values of globals, modules and
-    enums are, and *options* those of its own that change its code, of a device function, where they are known."""
+    enums are, and *options* those of its own that change its code, of a device function, where they are
+    known; *module* is the name of its module, which is in the compiled code."""
 
     name: str
     path: str
@@ -43,6 +44,7 @@ class PythonFunction:
     values: tuple[tuple[str, str], ...]
     homes: tuple[tuple[str, str, str], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
+    module: str = ""
 
     @classmethod
     def of(cls, function: types.FunctionType) -> PythonFunction:
@@ -52,7 +54,9 @@ class PythonFunction:
         name = function.__qualname__.rpartition("<locals>.")[2]
         places, digest = (_digest(each) for each in (_places(code), _content(code, code.co_argcount)))
         values, homes = _values(function)
-        return cls(name, path, code.co_firstlineno, places, digest, parameters, values, homes)
+        return cls(
+            name, path, code.co_firstlineno, places, digest, parameters, values, homes, module=function.__module__
+        )
 
     @property
     def content(self) -> str:
@@ -127,6 +131,7 @@ class PythonKernel:
             ("", "path", own.path),
             ("", "kernel", self.name),
             ("", "types", self.types),
+            ("", MODULE, own.module),
             ("", "Python", platform.python_version()),
             *(fact for name, each in self._named() for fact in each.facts(name, with_lines=with_lines)),
         )

@@ -951,3 +951,11 @@ def test_a_value_that_is_assigned_twice_has_no_place(with_helpers):
     edit(with_helpers, "helpers.py", "GAIN = 2", "GAIN = 1\nGAIN = 2")
     edit(with_helpers, "helpers.py", "GAIN = 2", "GAIN = 3")
     assert told()[0] == "sm_90   m.py:kernel: value helpers.GAIN: 2 -> 3"
+
+
+def test_a_kernel_of_a_file_that_is_run_and_imported_has_its_module_named(files):
+    (files / "m.py").write_text(PROGRAM.replace("(cache=True)", ""))
+    (files / "helpers.py").write_text(HELPERS)
+    (files / "n.py").write_text("import m")
+    assert run(files) == ["m.py:kernel: first build"]
+    assert run(files, "n.py") == ["m.py:kernel: imported as another module: __main__ -> m"]
