@@ -50,8 +50,8 @@ def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkEr
         job.plan,
         f"{mangled_names.readable(symbol)!r} is defined twice",
         *mangled_names.mangled_lines(symbol),
-        f"first by: {duplicate.first.origin}{find_definition(duplicate.first, symbol, job.plan.target)}",
-        f"again by: {duplicate.second.origin}{find_definition(duplicate.second, symbol, job.plan.target)}",
+        f"first by: {duplicate.first.origin}{find_definition(duplicate.first, symbol)}",
+        f"again by: {duplicate.second.origin}{find_definition(duplicate.second, symbol)}",
         *_remedy(job, symbol, [part.planned for part in parts]),
         log=log,
     )

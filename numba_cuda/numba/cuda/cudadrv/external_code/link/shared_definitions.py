@@ -75,8 +75,8 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
                 job.plan,
                 f"{mangled_names.readable(name)!r} is defined in two different ways",
                 *mangled_names.mangled_lines(name),
-                f"first by: {one.origin}{find_definition(one, name, job.plan.target)}",
-                f"again by: {other.origin}{find_definition(other, name, job.plan.target)}",
+                f"first by: {one.origin}{find_definition(one, name)}",
+                f"again by: {other.origin}{find_definition(other, name)}",
                 *_remedy([part.planned for part in (one, other) if part.planned is not None], _form(one)),
             )
     return notes
