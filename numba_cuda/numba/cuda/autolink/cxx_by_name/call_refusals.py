@@ -173,8 +173,8 @@ def _explain_unfinished(call: RefusedCall) -> CxxError | None:
     if found := _PYTHON_LAMBDA.match(call.called):
         parameters = ", ".join(f"auto {each.strip()}" for each in found["parameters"].split(",") if each.strip())
         remedy = (
-            f"write C++, []({parameters}) {{ return ...; }}; or pass the lambda itself, without quotes, to a function of"
-            " C++ that calls it"
+            f"write C++, []({parameters}) {{ return ...; }}; or pass the lambda itself, without quotes, to a function"
+            " of C++ that calls it"
         )
         return call.error("this is a lambda of Python, and C++ is expected", (), remedy)
     opening, text = _find_unclosed(call.label), call.first.text
