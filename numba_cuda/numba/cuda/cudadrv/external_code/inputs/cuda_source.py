@@ -52,12 +52,13 @@ class CompileOptions:
         return (*paths, *((f"-D{name}", value) for name, value in self.defines), *options)
 
     def list_differences(self, other: CompileOptions) -> Iterator[str]:
-        """Yield a line for each field but ``unit`` that is different in *other*, with both values."""
+        """Yield a line for each field that is different in *other*, with both values: but for ``unit``, and for the
+        ``prologue``, which is a whole source."""
         for field in dataclasses.fields(self):
             values = [getattr(each, field.name) for each in (self, other)]
             if field.name in ("defines", "options"):
                 values = list(map(dict, values))
-            if values[0] != values[1] and field.name != "unit":
+            if values[0] != values[1] and field.name not in ("unit", "prologue"):
                 yield f"{field.name}: {values[0]!r} and {values[1]!r}"
 
 

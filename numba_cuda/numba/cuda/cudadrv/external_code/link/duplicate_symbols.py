@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from numba_cuda_autolink import mangled_names
-from numba_cuda_autolink.given_sources import find_in_given
-from numba_cuda_autolink.source_locations import shown_file
 
 from ..formats import symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
 from ..plan.link_plan import LinkError, PlannedInput, link_error
 from . import ltoir_symbols
+from .definition_places import find_definition
 from .linker_input import LinkJob, Part
 from .nvjitlink import TrialError, run_trials
 
@@ -51,22 +50,11 @@ def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkEr
         job.plan,
         f"{mangled_names.readable(symbol)!r} is defined twice",
         *mangled_names.mangled_lines(symbol),
-        f"first by: {duplicate.first.origin}{_find_place(duplicate.first, symbol)}",
-        f"again by: {duplicate.second.origin}{_find_place(duplicate.second, symbol)}",
+        f"first by: {duplicate.first.origin}{find_definition(duplicate.first, symbol)}",
+        f"again by: {duplicate.second.origin}{find_definition(duplicate.second, symbol)}",
         *_remedy(job, symbol, [part.planned for part in parts]),
         log=log,
     )
-
-
-def _find_place(part: Part, symbol: str) -> str:
-    """Return the place in a Python file where the source of a *part* defines *symbol*; empty if it is not known."""
-    if part.planned is None or part.planned.input.kind is not kinds.CUDA:
-        return ""
-    name = mangled_names.readable(symbol).partition("(")[0].rpartition("::")[2]
-    sources = [each.input for each in part.planned.members or (part.planned,)]
-    text = "\n".join(each for source in sources for each in (source.options.prologue, source.text))
-    found = find_in_given(text, re.compile(rf"[\w>&*]\s+[&*]*{re.escape(name)}\s*[(;=\[]"))
-    return f" at {shown_file(found[0])}:{found[1]}" if found else ""
 
 
 def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -> Iterator[str]:
@@ -86,6 +74,8 @@ def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -
         first, second = ((each.members or (each,))[0].input.options for each in sources)
         if first.unit == second.unit != "":
             yield from first.list_differences(second)
+            if first.prologue != second.prologue:
+                yield "prologue: two different texts"
             yield (
                 f"what to do: make these equal: only then are the sources of the unit {first.unit!r} compiled together,"
                 " and a header that both include defines it once"

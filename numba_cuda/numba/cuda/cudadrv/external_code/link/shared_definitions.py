@@ -25,6 +25,7 @@ from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, r
 from ..formats.elf import FUNCTION, WEAK, content, elf_symbols, read_elf
 from ..inputs import kinds
 from ..plan.link_plan import PlannedInput, link_error
+from .definition_places import find_definition
 from .linker_input import LinkJob, Part, parts_of_key
 from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
@@ -74,8 +75,8 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
                 job.plan,
                 f"{mangled_names.readable(name)!r} is defined in two different ways",
                 *mangled_names.mangled_lines(name),
-                f"first by: {one.origin}",
-                f"again by: {other.origin}",
+                f"first by: {one.origin}{find_definition(one, name)}",
+                f"again by: {other.origin}{find_definition(other, name)}",
                 *_remedy([part.planned for part in (one, other) if part.planned is not None], _form(one)),
             )
     return notes
@@ -122,8 +123,9 @@ def _remedy(planned: Sequence[PlannedInput], form: str) -> Iterator[str]:
         yield from inputs[0].options.list_differences(inputs[1].options)
     with_lto = "" if form == kinds.LTO_IR.name else "; or link with LTO, which knows what differs by its compiler alone"
     yield (
-        "what to do: the linker would take one for both: give each a namespace or a name of its own, or make it static;"
-        f" or compile both with the same text, macros and options{with_lto}"
+        "what to do: the linker would take one for both: give each a name or namespace of its own, or let one library,"
+        " one autolink.cxx(...), have both callers; if both mean one text, compile it with equal macros and options"
+        f"{with_lto}"
     )
 
 

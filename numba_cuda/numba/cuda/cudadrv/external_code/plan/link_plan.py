@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from numba.cuda.cudadrv.driver import LinkerError
 
+from numba_cuda_autolink.printable_texts import bounded
 from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..diagnostics.messages import shown_log, with_short_first_line
@@ -244,7 +245,7 @@ class LinkError(LinkerError):
         self.source_path = source_path
         shown = _OF_LINKER.sub("", self.log) if shown is None else shown
         indented = "\n    ".join(line for line in shown_log(shown).splitlines() if line.strip())
-        message = shown_log(message)
+        message = bounded(message)
         super().__init__(f"{message}\n  log: {indented}" if indented else message)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from autolink_support import build, compiled
@@ -170,6 +172,30 @@ def test_libraries_by_name_that_differ_in_macros_are_refused_with_them():
     with pytest.raises(autolink.LinkError, match="is defined in two different ways") as raised:
         build(kernel)
     assert "defines: {'N': '2'} and {'N': '3'}" in str(raised.value)
+
+
+def test_libraries_by_name_that_differ_in_text_are_refused_with_both_lines(tmp_path):
+    double = autolink.cxx("""
+        struct H { __device__ float get(float x) { return 2 * x; } };
+        __device__ float f(float x) { return H().get(x); }
+    """)
+    tmp_path.joinpath("triple.cuh").write_text(
+        "#pragma once\nstruct H {\n  __device__ float get(float x) { return 3 * x; }\n};"
+    )
+    triple = autolink.cxx(
+        '#include "triple.cuh"\n__device__ float g(float x) { return H().get(x); }', include_paths=[tmp_path]
+    )
+
+    def kernel(x):
+        x[0] = double.f(x[0]) + triple.g(x[0])
+
+    with pytest.raises(autolink.LinkError, match=r"'H::get\(float\)' is defined in two different ways") as raised:
+        build(kernel, "void(float32[::1])")
+    message = str(raised.value)
+    first, again = (next(line for line in message.split("\n") if word in line) for word in ("first by: ", "again by: "))
+    assert re.search(r" at \S*test_shared_definitions.py:\d+$", first) and again.endswith("triple.cuh:3")
+    assert "what to do: " in message and "__location__" not in message and "prologue" not in message
+    assert ".log" not in message
 
 
 COMPLEX = """#include <cuda/std/complex>
