@@ -205,10 +205,9 @@ def _edited_in(place: str, names: Sequence[str]) -> str:
 def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:
     """Return the functions that were edited in code of a *file*, an empty text for what is inlined in the call, or the
     file. What both reports know decides: the functions that are called, or else the source. A function that is called
-    in one of them alone is an edit of what calls it. Code that depends on the architecture counts as it is for one."""
-    either = (*before.functions, *now.functions)
-    is_for_all = bool(either) and FOR_ARCHITECTURES not in dict(either)
-    if same_code and not is_for_all and before.content is not None and before.content == now.content:
+    in one of them alone is an edit of what calls it, as a new name of it is."""
+    has_same_names = dict(before.functions).keys() == dict(now.functions).keys()
+    if same_code and has_same_names and before.content is not None and before.content == now.content:
         return []
     if before.functions and now.functions and code_options(before) == code_options(now):
         sides = Counter(before.functions), Counter(now.functions)
