@@ -67,6 +67,7 @@ _WRONG_NUMBER = {
     "too few arguments in function call": "pass the arguments that C++ declares: those with = may be left out",
     "too many arguments in function call": "pass no more arguments than C++ declares",
 }
+_PYTHON_LAMBDA = re.compile(r"lambda\b(?P<parameters>[\w, ]*):(?!:)")
 _STRING_FOR = re.compile(r'of type "const char \*" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"')
 _HALF = re.compile(r"__half|__nv_bfloat16")
 _STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
@@ -172,7 +173,14 @@ def explain_call(call: RefusedCall, ask_type: Callable[[str], str | None]) -> Cx
 
 
 def _explain_unfinished(call: RefusedCall) -> CxxError | None:
-    """Return the error for a call whose text has too few or too many brackets; ``None`` for another."""
+    """Return the error for a call whose text is Python, or has too few or too many brackets; ``None`` for another."""
+    if found := _PYTHON_LAMBDA.match(call.called):
+        parameters = ", ".join(f"auto {each.strip()}" for each in found["parameters"].split(",") if each.strip())
+        remedy = (
+            f"write C++, []({parameters}) {{ return ...; }}; or pass the lambda itself, without quotes, to a function"
+            " of C++ that calls it"
+        )
+        return call.error("this is a lambda of Python, and C++ is expected", (), remedy)
     opening, text = _find_unclosed(call.label), call.first.text
     if opening and (opening == "<" or text.startswith(("expected", "expression preceding"))):
         text = readable(text) if text.startswith("expected") else f"a {opening} is not closed"

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
+from numba.cuda.cudadrv.external_code.cache.last_runs import current_run
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning, logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import messages
@@ -183,7 +184,7 @@ def run_all(
         _show_progress(len(jobs), progress) as show,
     ):
         path = tuple(map(os.path.abspath, filter(None, sys.path)))
-        return _Building(jobs, workers, Surroundings(mark, path, time_limit), show).run()
+        return _Building(jobs, workers, Surroundings(mark, current_run(), path, time_limit), show).run()
 
 
 @contextlib.contextmanager

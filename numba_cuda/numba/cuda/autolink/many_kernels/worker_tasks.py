@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.entry import pack
+from numba.cuda.cudadrv.external_code.cache.last_runs import join_run
 from numba.cuda.cudadrv.external_code.cache.store import current_store, noting_kept
 from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.plan_programs import sources_of
@@ -42,9 +43,10 @@ Entries = dict[bytes, bytes]
 class Surroundings:
     """What a worker must know of its parent: the digest of an entry that only processes find which share the parent's
     cache directory; the folders from which it imports; after how many seconds a task ends its process; and whether it
-    wants finished links for its cache."""
+    wants finished links for its cache. *run* is that of the parent."""
 
     mark: bytes
+    run: str
     path: tuple[str, ...]
     time_limit: float | None = None
     wants_links: bool = False
@@ -76,6 +78,7 @@ class PreparedJob:
 
 def run(function: Callable[..., Any], around: Surroundings, *arguments: Any) -> Outcome:
     """Call one of the functions below."""
+    join_run(around.run)
     sys.path += [folder for folder in around.path if folder not in sys.path and os.path.isdir(folder)]
     store = current_store()
     shares_cache = store.disk.read(around.mark) is not None

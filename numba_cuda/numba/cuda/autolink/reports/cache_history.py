@@ -79,12 +79,9 @@ class _Build:
 
     @functools.cached_property
     def made_with(self) -> str:
-        """The values in which a kernel differs from the one that it is compared with, of the same run; empty if it
-        differs in something else."""
-        if self.before is None or self.before.run != self.entry.run:
-            return ""
-        values = [each.partition(MADE_WITH)[2].rpartition(", not ")[0] for each in self.changes]
-        return " and ".join(values) if all(values) else ""
+        """The values and functions that a kernel was made with, if it was not built before."""
+        is_first = self.before is None and self.entry.base != self.entry.digest and not fact(self.entry, DAMAGED)
+        return made_with(self.entry, exactly=True) if is_first else ""
 
 
 def builds(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[str]:
@@ -108,8 +105,10 @@ def _lines(
         name = formatting.listed(named, _MOST_CALLS)
         text = _describe(first, name)
         if count > 1 and first.made_with:
-            values = formatting.listed([each.made_with for each in reversed(of_run)], _MOST_VALUES)
-            text = f"{name}: {MADE_WITH}{values}"
+            made = list(dict.fromkeys(each.made_with for each in reversed(of_run)))
+            more = f"; {len(made) - _MOST_VALUES} more" if len(made) > _MOST_VALUES else ""
+            values = "; ".join(made[:_MOST_VALUES]) + more
+            text = f"{name}: first build{first.new}, {MADE_WITH}{values}"
         repeated = f" ({count} builds)" if count > 1 else ""
         parts = [part for each in of_run for part in (each, each.compiled) if part is not None]
         yield f"{_written(first.entry)}  {_line(first, text)}{repeated}", [part.entry for part in parts]
@@ -118,10 +117,12 @@ def _lines(
 def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
     """Return what is the same for kernels that one run built again for the same cause."""
     entry, name = build.entry, _name_of(build, names)
+    if build.made_with:
+        return entry.run, target_of(entry), f"{build.new}, {MADE_WITH}", name
     if build.before is None:
         return (entry.digest,)
-    why = MADE_WITH if build.made_with else _describe(build, name).removeprefix(name)
-    return entry.run, target_of(entry), why, "" if entry.kind in KERNELS and not build.made_with else name
+    why = _describe(build, name).removeprefix(name)
+    return entry.run, target_of(entry), why, "" if entry.kind in KERNELS else name
 
 
 def as_data(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
@@ -317,13 +318,13 @@ def _base(
     entry: StoredEntry, entries: Mapping[bytes, StoredEntry], earlier: Sequence[StoredEntry]
 ) -> StoredEntry | None:
     """Return what *entry* is compared with: what its record names, or else, as where that was removed or is on another
-    machine, the latest of the *earlier* ones that were built for the same call and made with the same values; ``None``
-    if there is none."""
+    machine, the latest of the *earlier* ones of other runs that were built for the same call and made with the same
+    values; ``None`` if there is none."""
     if entry.base in entries:
         return entries[entry.base]
     of_call = call_of(entry), made_with(entry)
     alike = (each for each in reversed(earlier) if (call_of(each), made_with(each)) == of_call)
-    return next((each for each in alike if each.digest != entry.digest), None)
+    return next((each for each in alike if each.digest != entry.digest and not each.run == entry.run != ""), None)
 
 
 def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
@@ -463,7 +464,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if before is None:
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
-        values = f", {MADE_WITH}{made_with(entry)}" if made_with(entry) else ""
+        values = f", {MADE_WITH}{build.made_with}" if build.made_with else ""
         return [f"first build{build.new}{f' of {for_calls}' if calls else ''}{values}"], []
     causes: list[str] = []
     for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):

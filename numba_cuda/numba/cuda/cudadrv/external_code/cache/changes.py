@@ -23,6 +23,7 @@ COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
 LINES_MOVED = ": lines moved (line information)"
+_CLOSURE = "closure "  # before the name of such a variable
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
@@ -98,11 +99,17 @@ def lines_in(entry: StoredEntry) -> str:
     return "line information" if any(label == "lineinfo" for _, label, _ in entry.facts) else "no line information"
 
 
-def made_with(entry: StoredEntry) -> str:
-    """Return the values that a kernel was made with, as ``n=2, m=3``."""
+def made_with(entry: StoredEntry, *, exactly: bool = False) -> str:
+    """Return the values and functions that a kernel was made with, as ``n=2, op=add``; *exactly*, with their places, by
+    which functions of one name are told apart."""
     own = fact(entry, "kernel").rpartition("<locals>.")[2]
-    named = [(label.partition(" "), value) for of, label, value in entry.facts if own and of == own]
-    return ", ".join(f"{name}={value}" for (kind, _, name), value in named if kind == "closure")
+    facts = {label: value for of, label, value in entry.facts if own and of == own}
+    places = {label: facts.get(f"{PLACE_OF}{label}", "") if exactly else "" for label in facts}
+    return ", ".join(
+        f"{label.removeprefix(_CLOSURE)}={value}{f' ({places[label]})' if places[label] else ''}"
+        for label, value in facts.items()
+        if label.startswith(_CLOSURE)
+    )
 
 
 def types_of(entry: StoredEntry) -> str:
@@ -123,9 +130,11 @@ def nearest(entry: StoredEntry, others: Sequence[StoredEntry]) -> StoredEntry | 
     """Return the one of *others* that differs from *entry* in least, the last of several; ``None`` if there is none.
     One that was made with the same values is nearer than all that were not."""
 
-    def difference(before: StoredEntry) -> tuple[int, int]:
+    own = made_with(entry, exactly=True)
+
+    def difference(before: StoredEntry) -> tuple[int, int, bool]:
         changes = changes_in_words(before, entry)
-        return sum(MADE_WITH in each for each in changes), len(changes)
+        return sum(MADE_WITH in each for each in changes), len(changes), made_with(before, exactly=True) != own
 
     return min(reversed(others), key=difference, default=None)
 
@@ -173,6 +182,12 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
     found = []
     seen: set[tuple[str, ...]] = set()
     changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
+    other_functions = {
+        each.get(key)
+        for key in changed
+        for each in (old, new)
+        if key[1].startswith(_CLOSURE) and key in old.keys() & new
+    }
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
@@ -185,6 +200,8 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         if label == "code" and is_other_python:
             continue
         if not (subject in subjects[0] and subject in subjects[1]):
+            if subject.rpartition(":")[2] in other_functions:
+                continue  # what the kernel was made with says it
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         if label.startswith("value "):  # of a module, which several of its functions may read
@@ -265,7 +282,7 @@ def _in_words(
         return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
     name = label.replace("define ", "defines ") if label.startswith("define ") else label
     of = f"{subject}: " if subject else ""
-    if label.startswith("closure ") and None not in (old, new):  # several functions may have been made of one text
+    if label.startswith(_CLOSURE) and None not in (old, new):  # several functions may have been made of one text
         return f"{of}{MADE_WITH}{name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the last run of a kernel used of the cache, with which its next build is compared.
 
-Of each kernel, with its file, types and target, a small file has the keys that the last process used, and those of the
-process before it. Only ``cache why`` and the log read them: nothing that is built depends on them.
+Of each kernel, with its file, types and target, a small file has the keys that the last run used, and those of the run
+before it. A run is a process, with its forks and the workers that build for it. Only ``cache why`` and the log read
+them: nothing that is built depends on them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ import contextlib
 import hashlib
 import json
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .disk import RUNS, DiskEntries, write_file
+from .build_locks import BuildGuard
+from .disk import LOCKS, RUNS, DiskEntries, write_file
 
-RUN = os.urandom(8).hex()  # of this process, and of its forks
+_run = os.urandom(8).hex()
 _MOST_USED = 64
 _LONGEST = 1 << 16  # bytes
+
+
+def current_run() -> str:
+    """Return what tells the run of this process from others."""
+    return _run
+
+
+def join_run(run: str) -> None:
+    """Have this process, a worker, take part in the *run* of the process that it builds for."""
+    global _run
+    _run = run
 
 
 class _Used(NamedTuple):
@@ -27,26 +40,29 @@ class _Used(NamedTuple):
 
 
 class LastRuns:
-    """What runs used of the entries on *disk*."""
+    """What runs used of the entries on *disk*, where the *guard* lets one process at a time write."""
 
-    def __init__(self, disk: DiskEntries):
-        self._disk = disk
+    def __init__(self, disk: DiskEntries, guard: BuildGuard[Any]):
+        self._disk, self._guard = disk, guard
         self._known: dict[tuple[str, ...], _Used] = {}  # as this run read it, or noted it since
 
     def note(self, subject: tuple[str, ...], digest: bytes) -> None:
         """Note that this run uses the entry with *digest*, which is a build of *subject*."""
-        found, text = self._read(subject), digest.hex()
-        before = found.before if found.run == RUN else found.used
-        own = found.used if found.run == RUN else ()
-        noted = _Used(RUN, (*(each for each in own if each != text), text)[-_MOST_USED:], before)
-        self._known[subject] = noted
-        if noted.used != found.used:  # else the next run reads the same
+        known = self._read(subject)
+        if known == (noted := _with_use(known, digest.hex())):
+            return
+        if noted.used == known.used:  # of the last run: the next one reads the same
+            self._known[subject] = noted
+            return
+        with self._guard.turn(_name(subject), self._disk.private_folder(LOCKS), lambda: None):
+            found = self._read_file(subject)  # a worker of the same run may have written it since
+            self._known[subject] = noted = _with_use(found if found.run == _run else known, digest.hex())
             self._write(subject, noted)
 
     def earlier(self, subject: tuple[str, ...]) -> tuple[list[bytes], list[bytes]]:
         """Return the digests of what the run before this one used of *subject*, and of what this one used so far."""
         found = self._read(subject)
-        before, own = (found.before, found.used) if found.run == RUN else (found.used, ())
+        before, own = (found.before, found.used) if found.run == _run else (found.used, ())
         return [*map(bytes.fromhex, before)], [*map(bytes.fromhex, own)]
 
     def _read(self, subject: tuple[str, ...]) -> _Used:
@@ -70,4 +86,13 @@ class LastRuns:
 
     def _path(self, subject: tuple[str, ...]) -> str | None:
         folder = self._disk.private_folder(RUNS)
-        return None if folder is None else os.path.join(folder, hashlib.sha256(repr(subject).encode()).hexdigest()[:32])
+        return None if folder is None else os.path.join(folder, _name(subject).hex()[:32])
+
+
+def _with_use(found: _Used, digest: str) -> _Used:
+    own, before = (found.used, found.before) if found.run == _run else ((), found.used)
+    return _Used(_run, (*(each for each in own if each != digest), digest)[-_MOST_USED:], before)
+
+
+def _name(subject: tuple[str, ...]) -> bytes:
+    return hashlib.sha256(repr(subject).encode()).digest()

@@ -28,7 +28,7 @@ from .build_locks import BuildGuard
 from .changes import call_of, changes_in_words, made_with, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
-from .last_runs import RUN, LastRuns
+from .last_runs import LastRuns, current_run
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -128,10 +128,10 @@ class CacheStore:
         self.disk = DiskEntries(settings)
         self.remote = self._remote()
         self.statistics = Statistics()
-        self._runs = LastRuns(self.disk)
         self._used: dict[bytes, StoredEntry] = {}
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
+        self._runs = LastRuns(self.disk, self._guard)
 
     @overload
     def fetch(self, key: CacheKey, build: Callable[[], bytes], *, is_portable: IsPortable = _always) -> Fetched: ...
@@ -268,7 +268,7 @@ class CacheStore:
         one cannot be."""
         with _lock:
             self._memory.clear()
-        self._runs, self._used = LastRuns(self.disk), {}
+        self._runs, self._used = LastRuns(self.disk, self._guard), {}
         return self.disk.clear()
 
     def after_fork(self) -> None:
@@ -344,7 +344,7 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            key = dataclasses.replace(key, base=self._base_digest(key), run=RUN)
+            key = dataclasses.replace(key, base=self._base_digest(key), run=current_run())
         if (kept := _kept.get()) is not None:
             kept.append(KeptEntry(key, data, is_portable))
         if memory:
@@ -360,15 +360,21 @@ class CacheStore:
 
     def _base(self, key: CacheKey) -> StoredEntry | None:
         """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in
-        another folder, or if it used nothing, of what this one used, the one that differs least."""
+        another folder, the one that differs least; or if it used nothing, of what this one used, among those that were
+        made with the same values and functions."""
         entry = described(key)
-        for digests in self._runs.earlier(key.subject):
-            found = [self._used_entry(each) for each in digests if each != key.digest]
-            if of_call := [each for each in found if each is not None and call_of(each) == call_of(entry)]:
-                base = nearest(entry, of_call)
-                # Of a kernel that was made with these values, the entry may have been removed.
-                return None if base is not None and None in found and made_with(base) != made_with(entry) else base
-        return None
+        before, own = (
+            [self._used_entry(each) for each in digests if each != key.digest]
+            for digests in self._runs.earlier(key.subject)
+        )
+        if of_call := [each for each in before if each is not None and call_of(each) == call_of(entry)]:
+            base = nearest(entry, of_call)
+            # Of a kernel that was made with these values, the entry may have been removed.
+            return None if base is not None and None in before and made_with(base) != made_with(entry) else base
+        alike = [each for each in own if each is not None and call_of(each) == call_of(entry)]
+        return nearest(
+            entry, [each for each in alike if made_with(each, exactly=True) == made_with(entry, exactly=True)]
+        )
 
     def _used_entry(self, digest: bytes) -> StoredEntry | None:
         """Return the entry of what a run used: each kernel of a factory is compared with all of them."""

@@ -33,7 +33,8 @@ class PythonFunction:
     ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
     ``default NAME``, with their texts. *homes* are the files and classes in which the values of globals, modules and
     enums are, and *options* those of its own that change its code, of a device function, where they are
-    known; *module* is the name of its module, which is in the compiled code."""
+    known; *module* is the name of its module, which is in the compiled code. *closures* are the functions and other
+    named objects that it closes over, ``closure NAME``, each with its name and place."""
 
     name: str
     path: str
@@ -45,6 +46,7 @@ class PythonFunction:
     homes: tuple[tuple[str, str, str], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     module: str = ""
+    closures: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
     def of(cls, function: types.FunctionType) -> PythonFunction:
@@ -54,9 +56,8 @@ class PythonFunction:
         name = function.__qualname__.rpartition("<locals>.")[2]
         places, digest = (_digest(each) for each in (_places(code), _content(code, code.co_argcount)))
         values, homes = _values(function)
-        return cls(
-            name, path, code.co_firstlineno, places, digest, parameters, values, homes, module=function.__module__
-        )
+        how = code.co_firstlineno, places, digest, parameters, values, homes
+        return cls(name, path, *how, module=function.__module__, closures=_closures(function))
 
     @property
     def content(self) -> str:
@@ -68,6 +69,8 @@ class PythonFunction:
         """Return what users know of it, who know it by *name*; *with* its *lines* if the compiled code has lines."""
         line = [(name, "lines", self.places)] if with_lines else []
         values = [(name, *each) for each in self.values]
+        for label, named, place in self.closures:
+            values += [(name, label, named), *([(name, f"{PLACE_OF}{label}", place)] if place else [])]
         for label, path, of_class in self.homes:
             if place := _place_of(label.rpartition(" ")[2].rpartition(".")[2], path, of_class):
                 values.append((name, f"{PLACE_OF}{label}", place))
@@ -211,6 +214,27 @@ def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], 
     shown = ((name, constant_text(value)) for name, value in names.items())
     values = tuple((name, text) for name, text in shown if text)
     return values, tuple((label, *homes[label]) for label, _ in values if label in homes)
+
+
+def _closures(function: types.FunctionType) -> tuple[tuple[str, str, str], ...]:
+    """Return the `PythonFunction.closures`."""
+    found = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        value = cell.cell_contents if cell != types.CellType() else None
+        named = getattr(value, "__name__", None)
+        if type(named) is str and not constant_text(value):
+            code = getattr(getattr(value, "py_func", value), "__code__", None)
+            found.append((f"closure {name}", named, _place_of_code(code) if code is not None else ""))
+    return tuple(found)
+
+
+def _place_of_code(code: types.CodeType) -> str:
+    """Return the file and line of a function, and of a lambda, of which a line may have several, the column of its
+    expression where Python knows it."""
+    place = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    positions: Any = getattr(code, "co_positions", tuple)() if code.co_name == "<lambda>" else ()  # since Python 3.11
+    column = next((column for _, _, column, _ in positions if column), None)
+    return place if column is None else f"{place}:{column + 1}"
 
 
 def constant_text(value: Any) -> str:

@@ -703,8 +703,36 @@ def test_a_python_function_that_returns_nothing(body):
     def kernel(x):
         x[0] = lib.apply(lambda a: None)
 
-    with pytest.raises(TypingError, match="what to do: return a value of that type from what is called there"):
+    line = kernel.__code__.co_firstlineno + 1
+    with pytest.raises(TypingError, match="lambda returns None, and C\\+\\+ uses its result") as raised:
         build(kernel, "void(float32[::1])")
+    assert f"in Python: {__file__}:{line}\n" in str(raised.value)
+
+
+def test_a_python_function_that_returns_nothing_may_be_called_for_what_it_does():
+    lib = autolink.cxx("template <class F> __device__ float apply(float* x, F g) { g(x); return x[0]; }")
+
+    def double(x):
+        x[0] = 2 * x[0]
+
+    def kernel(x):
+        x[1] = lib.apply(x, double)
+
+    build(kernel, "void(float32[::1])")
+
+
+def test_a_complex_number_for_a_vector_type_is_made_one_of_its_parts():
+    lib = autolink.cxx("__device__ float f(float2 x) { return x.x + x.y; }")
+    text = message(lib, "f", ("complex64",))
+    (made,) = re.findall(r"lib\.expr\('(.*)'\)", text)
+    assert made == "[](auto x) { return f(float2{x.real(), x.imag()}); }"
+    assert str(lib.expr(made).signature("complex64", cc=CC).return_type) == "float32"
+
+
+def test_a_lambda_of_python_in_quotes_is_said_to_be_none_of_cxx():
+    text = message(autolink.cxx(""), "lambda x, y: x * y", ("float32", "float32"))
+    assert "this is a lambda of Python, and C++ is expected\n" in text
+    assert "write C++, [](auto x, auto y) { return ...; }" in text
 
 
 def test_a_template_argument_list_that_is_not_closed():

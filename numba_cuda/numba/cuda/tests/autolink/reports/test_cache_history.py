@@ -377,10 +377,10 @@ for op in dd, lib.once:
 
 def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     (files / "m.py").write_text(FACTORY)
-    assert run(files)[1:] == [
-        "m.py:kernel: made with n=2 and n=3 (2 builds)",
-        "m.py:kernel: first build, made with n=1",
-    ]
+    made = "; ".join(
+        f"n={n}, op={op}" for op, n in (("dd (m.py:8)", 1), ("dd (m.py:8)", 2), ("dd (m.py:8)", 3), ("once", 1))
+    )
+    assert run(files) == [f"m.py:kernel: first build, made with {made}; 2 more (6 builds)"]
     rewrite(files / "m.py", (") + n", ") - n"), ("return x;", "return x * x;"))
     assert run(files) == [
         "m.py:kernel changed: line 16, inline C++ changed: line 5 of m.py (3 builds)",
@@ -388,6 +388,49 @@ def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     ]
     rewrite(files / "m.py", ("x * x;", "x * x * x;"))
     assert run(files) == ["m.py:kernel: inline C++ changed: line 5 of m.py (3 builds)"]
+
+
+CLOSURES = """\
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("ten.cu")
+
+
+def factory(op):
+    def kernel(x):
+        x[0] = op(lib.ten(x[0]))
+
+    return cuda.jit(kernel)
+
+
+def shift(v):
+    return v - 3
+
+
+ops = cuda.jit(device=True)(lambda v: v + 1), cuda.jit(device=True)(lambda v: v * 2), cuda.jit(device=True)(shift)
+"""
+
+
+def test_functions_that_a_kernel_closes_over_tell_kernels_of_a_factory_apart(files):
+    """In processes of their own, as workers and in turn."""
+    (files / "m.py").write_text(CLOSURES)
+    (files / "n.py").write_text(
+        "from numba.cuda import autolink\nimport m\n"
+        "jobs = [autolink.Job(m.factory(op), 'void(float32[::1])', cc=(9, 0)) for op in m.ops]\n"
+        "autolink.build_many(jobs)\n"
+    )
+    lines = run(files, "n.py", NUMBA_CUDA_AUTOLINK_JOBS="2")
+    (line,) = lines
+    assert line.startswith("m.py:kernel: first build, made with ") and line.endswith(" (3 builds)"), line
+    for made in "<lambda> (m.py:18", "<lambda> (m.py:18", "shift (m.py:14)":
+        assert f"op={made}" in line
+    rewrite(files / "ten.cu", ("10", "11"))
+    assert run(files, "n.py", NUMBA_CUDA_AUTOLINK_JOBS="2") == ["m.py:kernel: ten.cu changed: line 3 (3 builds)"]
+    rewrite(files / "m.py", ("v - 3", "v - 4"))
+    assert run(files, "n.py", NUMBA_CUDA_AUTOLINK_JOBS="2") == ["m.py:kernel: shift changed: line 15"]
+    rewrite(files / "m.py", ("v * 2", "v * 4"))
+    assert run(files, "n.py", NUMBA_CUDA_AUTOLINK_JOBS="2") == ["m.py:kernel: <lambda> changed: line 18"]
 
 
 @pytest.mark.parametrize("options", ["", "(cache=True)"])
@@ -811,7 +854,8 @@ def test_kernels_of_one_factory_are_told_apart_by_what_they_were_made_with(files
 
     for c in 1, 2:
         autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
-    assert told("history.py:kernel")[0] == "sm_90   test_cache_history.py:kernel: made with c=2, not 1"
+    made = "first build, made with c=1; c=2 (2 builds)"
+    assert told("history.py:kernel")[0] == f"sm_90   test_cache_history.py:kernel: {made}"
     library, line = autolink.cxx("__device__ float once(float x) { return 2 * x; }"), inspect.currentframe().f_lineno
     for c in 1, 2:
         autolink.build(make(c), "void(float32[::1])", cc=(9, 0))
