@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,10 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.nvrtc_log import list_errors
 from numba.cuda.cudadrv.external_code.platform.target import Target
+
+from numba_cuda_autolink.source_locations import shown_file
 
 from ..c_abi.c_types import CABIError, memory_layout
 from ..compilation.context import current_target
@@ -27,6 +30,9 @@ from .calls import Call, Parameter, Records
 from .results import COMPLEX_OF, PLAIN_TYPES
 
 _NOT_COMPILED = "device_function() cannot compile "
+_OF_NOTHING = re.compile(
+    r'"void"|cannot deduce "auto" type|\bvoid (?:expression|value|type)|return value type does not match the function'
+)
 _MOST_ROUNDS = 8  # C++ may call a function with what it returned
 _COMPLEX = re.compile(r"cuda::std::(?:\w+::)?complex<(float|double)>|(float|double)2")
 _POINTER = re.compile(r"(?:const )?(?P<pointee>[\w ]*\w) ?\*")
@@ -61,11 +67,13 @@ def _without_const(cxx: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class PythonArgument:
-    """The argument at *position* of a call, a Python function called *name*, with its *overloads*."""
+    """The argument at *position* of a call, a Python function called *name*, with its *overloads*, which are
+    compiled from this *code* of Python."""
 
     position: int
     name: str
     overloads: tuple[Overload, ...] = ()
+    code: Any = None
 
     @property
     def functor(self) -> str:
@@ -147,7 +155,10 @@ class PythonArguments:
         python = [(n, each) for n, each in enumerate(self.argtypes) if is_python_function(each)]
         return {
             n: PythonArgument(
-                n, name_python_function(each), tuple(self._compile(each, cxx) for cxx in found.get(str(n), ()))
+                n,
+                name_python_function(each),
+                tuple(self._compile(each, cxx) for cxx in found.get(str(n), ())),
+                each.dispatcher.py_func.__code__,
             )
             for n, each in python
         }
@@ -163,6 +174,7 @@ class PythonArguments:
             except CompileError as error:
                 further = {n: calls for n, each in arguments.items() if (calls := each.find_calls(error.log))}
                 if not further:
+                    _require_results(arguments.values(), error.log)
                     break
                 for n, calls in further.items():
                     known.setdefault(str(n), []).extend(calls)
@@ -203,6 +215,20 @@ class PythonArguments:
             f"C++ calls the Python function {name} with an argument that Python does not know: {text}\n"
             f"  what to do: pass numbers or pointers; a struct of numbers is known after lib.record({text!r})"
         )
+
+
+def _require_results(arguments: Iterable[PythonArgument], log: str) -> None:
+    """Raise `CABIError` if one of the functions returns nothing, and NVRTC's *log* is about that."""
+    if (first := next(iter(list_errors(log)), None)) is None or not _OF_NOTHING.search(first.text):
+        return
+    for argument in arguments:
+        if argument.overloads and all(each.function.returns == types.none for each in argument.overloads):
+            code = argument.code
+            raise CABIError(
+                f"{argument.name} returns None, and C++ uses its result\n"
+                f"  in Python: {shown_file(code.co_filename)}:{code.co_firstlineno}\n"
+                "  what to do: return a value: a Python function that ends without return gives None"
+            )
 
 
 def _require_layout(name: str, numba_type: types.Type, struct: str) -> types.Type:

@@ -198,12 +198,17 @@ def evaluate(source: LibrarySource, text: str, cc: ComputeCapability | None) -> 
 
 def explain_value(source: LibrarySource, name: str, shown: str) -> tuple[str, str] | None:
     """Return what is wrong where a kernel uses *name*, which it has as *shown*, as a value, and what to do, if C++ does
-    not know it or it is a constant; ``None`` for another one."""
+    not know it or it is a constant or a variable; ``None`` for another one."""
     last = name.rpartition("::")[2]
     try:
         evaluate(source, name, None)
     except CxxError as error:
-        unknown = [each.unknown for each in nvrtc_log.list_errors(error.log)[:1]]
+        first = nvrtc_log.list_errors(error.log)[:1]
+        if [each.text for each in first] == ["expression must have a constant value"]:
+            diagnosis = f"{shown!r} is a variable of C++, which kernels do not read by its name"
+            returned = f"{last} = lib.expr('[] {{ return {name}; }}') before the kernel, and {last}() in it"
+            return diagnosis, f"let a lambda return it: {returned}"
+        unknown = [each.unknown for each in first]
         if unknown not in ([name], [last]):
             return None
         return f"C++ has no {shown!r}", str(error).rpartition("what to do: ")[2]

@@ -62,7 +62,7 @@ def explain_object(
         return RefusedObject(diagnosis, f"pass an element of {which}, such as x[i]")
     known = _FUNCTION.fullmatch(ask_type(f"&{called}") or "") if _CALLED.fullmatch(called) else None
     count = len(list_arguments(known["parameters"])) if known else len(arguments)  # members may have been passed
-    made = _make_object(called, count, number, taken, is_empty=kind == _EMPTY)
+    made = _make_object(called, count, number, taken, given, is_empty=kind == _EMPTY)
     if given in functors:
         what = f"{given}, the name of a class, and {where} takes an object"
         return RefusedObject(f"argument {number} is {what}", f"let a lambda make the object: {made}")
@@ -76,15 +76,22 @@ def explain_object(
     return RefusedObject(diagnosis, whole)
 
 
+_PARTS = "x.real(), x.imag()"  # of a complex number
 # As messages write their types.
 _NUMBERS = {name.removeprefix("np.").rstrip("_") for name in NUMPY_TYPES.values()}
 
 
-def _make_object(called: str, count: int, number: int, taken: str, *, is_empty: bool) -> str:
-    """Return the text of a lambda that makes an object of the class *taken*, for the argument with this *number* of
-    *count*, and calls what is *called* with it."""
+def _make_object(called: str, count: int, number: int, taken: str, given: str, *, is_empty: bool) -> str:
+    """Return the text of a lambda that makes an object of the class *taken* of the value *given*, for the argument with
+    this *number* of *count*, and calls what is *called* with it."""
     others = [chr(ord("a") + each) for each in range(count - 1)]
-    parameters = [*(f"auto&& {each}" for each in others), *([] if is_empty else ["auto... x"])]
-    others.insert(number - 1, f"{taken}{{{'' if is_empty else 'x...'}}}")
+    parameters = [f"auto&& {each}" for each in others]
+    values = "" if is_empty else "x..."
+    if given.startswith("complex") and not is_empty:
+        parameters.insert(number - 1, "auto x")
+        values = "float(x.real()), float(x.imag())" if taken == "float2" and given != "complex64" else _PARTS
+    elif not is_empty:
+        parameters.append("auto... x")
+    others.insert(number - 1, f"{taken}{{{values}}}")
     function = called if _CALLED.fullmatch(called) else "f"
     return f"lib.expr('[]({', '.join(parameters)}) {{ return {function}({', '.join(others)}); }}')"

@@ -181,7 +181,8 @@ _TABLE = [
         (
             _UNTYPED + r"'(?!builtin_|module)(?:[\w<>]+\.)*(\w+)'>",
             "kernels cannot use {0!r}, an object of the Python class {1}",
-            "take its values before the kernel, as global variables, or pass them as arguments",
+            "take its values before the kernel, as global variables, or pass them as arguments; if the kernel calls it,"
+            " derive its class from autolink.DeviceCallable, or call a function with @cuda.jit(device=True)",
         ),
         # Arrays
         (

@@ -38,6 +38,7 @@ _TYPE = re.compile(r"(6RecordILi|18DeviceCallableTypeILi)(\d+)(?=E)")
 _BYTES = re.compile(r'@"\.bytes\.(-?\d+)"')
 _DIGITS = 16  # of a digest: 64 bits
 _DIGEST = re.compile(rf"(?<=_)[0-9a-f]{{{_DIGITS}}}(?![0-9A-Za-z])")  # in a name
+_LINES = re.compile(r"^!\d+ = (?:distinct )?!DI.*\n|,? !dbg !\d+", re.MULTILINE)
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 
@@ -132,8 +133,9 @@ class NamedModules:
         LTO; in debug mode, one PTX for each module, as NVVM requires."""
         groups = [(text,) for text in self.texts] if target.debug else [self.texts]
         kind = kinds.LTO_IR if target.lto else kinds.PTX
-        # What C++ by name is called has the digest of its library.
-        made_of = hashlib.sha256(_DIGEST.sub("", "\0".join(self.texts)).encode()).hexdigest()
+        # What C++ by name is called has the digest of its library; line information has paths.
+        content = _DIGEST.sub("", _LINES.sub("", "\0".join(self.texts)))
+        made_of = hashlib.sha256(content.encode()).hexdigest()
         compiled = (_compile(group, target, name) for group in groups)
         return tuple(LinkInput(kind, code, name=name, made_of=made_of, python=python) for code in compiled)
 

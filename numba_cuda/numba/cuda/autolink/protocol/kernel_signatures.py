@@ -89,7 +89,8 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
     if return_type not in (None, vocabulary.types.void):
         raise TypeError(
             f"a kernel returns nothing, but the signature returns {return_type}\n"
-            "  what to do: write void for it, and results to an array"
+            "  what to do: write void for it, and results to an array; or, if it is a function that kernels call,"
+            f" decorate it: @cuda.jit(device=True) before def {function.__name__}"
         )
     check_count(argtypes, function)
     return argtypes

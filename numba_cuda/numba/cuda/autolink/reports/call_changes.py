@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..function_code.object_names import file_of_item
 from . import formatting
 from .change import DEFAULT, Change, differing
-from .paired_calls import Pair, is_same_object, named
+from .paired_calls import Pair, code_options, is_same_object, named
 from .records import CallReport
 
-_PATHS = "include_paths"  # an option that says nothing of the code: the digest of a source has that of its headers
 _FEW = 4  # calls that are named
 
 
@@ -67,7 +67,7 @@ def changes_of_inlining(
             (old, new) for old, new in both if None not in (old.inlined, new.inlined) and old.inlined != new.inlined
         ]
         for old, new in other if len(other) <= _FEW else ():
-            yield Change(arch, f"call {named(new)}", *("inlined" if each.inlined else "called" for each in (old, new)))
+            yield Change(arch, f"call {named(new)}", *map(_how, (old, new)))
 
 
 def changes_of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:
@@ -75,17 +75,18 @@ def changes_of_options(arch: str, before: CallReport | None, now: CallReport | N
     if before is None or now is None or len(before.returned) != len(now.returned):
         return
     for old, new in zip(before.returned, now.returned, strict=True):
-        options = dict(old.options), dict(new.options)
+        options = code_options(old), code_options(new)
         where = file_of_item(now.object) or new.name
         for name in dict.fromkeys((*options[0], *options[1])):
-            if name != _PATHS:
-                default = None if name.startswith("-") else DEFAULT
-                sides = (each.get(name, default) for each in options)
-                yield from differing(arch, f"option {name} of {where}", *sides)
+            default = None if name.startswith("-") else DEFAULT
+            sides = (each.get(name, default) for each in options)
+            yield from differing(arch, f"option {name} of {where}", *sides)
 
 
 def returned(call: CallReport) -> list[str]:
-    return [formatting.symbol(code.name) for code in call.returned]
+    """Return the names of what a *call* returned, of a file without its folder."""
+    names = (code.name for code in call.returned)
+    return [formatting.symbol(formatting.file(name) if os.path.isabs(name) else name) for name in names]
 
 
 def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
@@ -96,9 +97,7 @@ def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
 
 
 def _how(call: CallReport) -> str:
-    others = formatting.called_besides(call)
-    called = f"{formatting.listed(others)} called" if others else "called"
-    return {True: "inlined", False: called, None: ""}[call.inlined]
+    return {True: "inlined", False: formatting.left(call) or "called", None: ""}[call.inlined]
 
 
 def _described(call: CallReport | None) -> str | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.source_locations import shown_file
@@ -38,11 +38,9 @@ def inlining(call: CallReport) -> str:
     """Return whether a call was inlined, and if not, what is called; empty where that is not known."""
     if call.inlined is None:
         return ""
-    return "yes" if call.inlined else f"no, {formatting.listed(call.called) or 'it'} {_is(call.called)} called"
-
-
-def _is(names: Sequence[str]) -> str:
-    return "are" if len(names) > 1 else "is"
+    if call.inlined:
+        return "yes"
+    return ", ".join(filter(None, ("no", formatting.left(call))))
 
 
 def asked(call: CallReport) -> tuple[object, ...]:
@@ -64,7 +62,7 @@ def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
         arguments = call.arguments
         returned = ", ".join(formatting.file(code.name) + code.detail for code in call.returned) or "nothing to link"
         found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
-        left = f": {formatting.listed(call.called)}" if call.called else ""
+        left = f": {left}" if (left := formatting.left(call)) else ""
         became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
         groups.setdefault((full_name(call), arguments, f"{found}{became}"), []).append(call)
     found_groups, seen = [], set()

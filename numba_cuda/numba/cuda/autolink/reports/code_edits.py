@@ -11,7 +11,8 @@ from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunctio
 from ..function_code.object_names import file_of_item
 from . import formatting
 from .change import DEFAULT, Change, differing
-from .paired_calls import Pair, is_same_object, named
+from .cxx_definitions import own_name
+from .paired_calls import Pair, code_options, is_same_object, named
 from .records import FOR_ARCHITECTURES, CallReport, CodeReport
 
 _TEXT = "a source without a file"
@@ -89,7 +90,7 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
     for old, new, one, other in _returned(pairs):
         if not (with_python and one.is_python and other.is_python):
             file, files = file_of_item(new.object), tuple(_edited_files(one, other))
-            for name in _edited(one, other, file, same_code and one.options == other.options):
+            for name in _edited(one, other, file, same_code and code_options(one) == code_options(other)):
                 if name or old.expression == new.expression:
                     calls[name, file, files][named(new)] = None
     together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
@@ -107,7 +108,7 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
         else:
             yield Change(arch, f"{name}{place}, {_used(name)} by {by}, was edited")
     for place, names in together.items():
-        yield Change(arch, f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited")
+        yield Change(arch, _edited_in(place, names))
 
 
 def _of_expressions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
@@ -154,14 +155,22 @@ def _by_file(code: CodeReport) -> dict[str, list[str]]:
 
 
 def edits_of_files(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
-    """Yield which sources of calls, which come in *pairs*, were edited, where no function of them is known to be: those
-    of calls that are inlined in one report alone, or else all."""
-    found = defaultdict[str, list[str]](list)  # by what was edited, the calls that are inlined in one report alone
+    """Yield which sources of calls, which come in *pairs*, were edited, where the compiled code of no function says
+    that it was: the functions whose definitions differ, or else the calls that are inlined in one report alone, or
+    else the files."""
+    # By what was edited: the functions, and the calls that are inlined in one report alone.
+    written = defaultdict[str, dict[str, None]](dict)
+    found = defaultdict[str, list[str]](list)
     for old, new, one, other in _returned(pairs):
         if one.source is not None and other.source is not None and one.source != other.source:
             files = formatting.listed(_edited_files(one, other)) or ("" if other.is_python else _TEXT)
             found[files] += [named(new)] * (old.inlined != new.inlined)
+            written[files] |= dict.fromkeys(_rewritten(one, other, (name for name, _ in other.functions)))
     found.pop("", None)
+    if any(written.values()):
+        for files, names in written.items():
+            yield from [Change(arch, _edited_in(f" in {files}" if files != _TEXT else "", [*names]))] if names else []
+        return
     changed = {files: some for files, some in found.items() if some}
     for files, some in changed.items():
         calls = list(dict.fromkeys(some))
@@ -171,16 +180,32 @@ def edits_of_files(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
         yield Change(arch, f"{files} was edited")
 
 
+def _rewritten(before: CodeReport, now: CodeReport, names: Iterable[str]) -> list[str]:
+    """Return those of the functions with these *names* whose definitions differ."""
+    old, new = dict(before.definitions), dict(now.definitions)
+    return [
+        name for name in names if old.get(own := own_name(name), "") != new.get(own, "") and own in old and own in new
+    ]
+
+
+def _edited_in(place: str, names: Sequence[str]) -> str:
+    return f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited"
+
+
 def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:
     """Return the functions that were edited in code of a *file*, an empty text for what is inlined in the call, or the
     file. What both reports know decides: the functions that are called, or else the source. A function that is called
-    in one of them alone is an edit of what calls it."""
-    if same_code and before.content is not None and before.content == now.content:
+    in one of them alone is an edit of what calls it. Code that depends on the architecture counts as it is for one."""
+    either = (*before.functions, *now.functions)
+    is_for_all = bool(either) and FOR_ARCHITECTURES not in dict(either)
+    if same_code and not is_for_all and before.content is not None and before.content == now.content:
         return []
-    if before.functions and now.functions and before.options == now.options:
+    if before.functions and now.functions and code_options(before) == code_options(now):
         sides = Counter(before.functions), Counter(now.functions)
         different = {name for name, _ in (*(sides[0] - sides[1]), *(sides[1] - sides[0]))}
         edited = sorted(different & {name for name, _ in before.functions} & {name for name, _ in now.functions})
+        if inlined := _rewritten(before, now, sorted(different.difference(edited))):  # always, in one of them
+            edited = [*inlined, *_rewritten(before, now, edited)]
         return [name for name in edited if name != FOR_ARCHITECTURES] or [file or ""][: len(different)]
     one, other = (before.source, now.source) if before.source and now.source else (before.sha256, now.sha256)
     return [file or ""] if one != other else []

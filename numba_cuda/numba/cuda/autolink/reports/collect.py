@@ -34,6 +34,7 @@ from numba_cuda_autolink.short_tracebacks import without_warnings
 from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, FunctionRecord, as_written
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
+from .cxx_definitions import definitions
 from .listings import function_reports, listings_of, with_inlining
 from .occupancy import occupancies
 from .ptx_lines import NUMBERED
@@ -306,14 +307,24 @@ class _Called:
             return functions
         return ((FOR_ARCHITECTURES, (self.source_of(item, headers) or "")[:_SHORT]), *functions)
 
+    def definitions_in(
+        self, item: LinkedInput, headers: _Headers | None, functions: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the *functions* that the source of *item* or its *headers* define, with digests of the definitions."""
+        source = self.known.get(_key(item))
+        if source is None or headers is None:
+            return ()
+        return definitions((name for name, _ in functions), (source.text, *(text for _, text in headers)))
+
     def source_of(self, item: LinkedInput, headers: _Headers | None) -> str | None:
-        """Return one digest for the source of *item* and its *headers*, without the digits in names of functions that
-        calls by name write, which depend on options, or for the Python function of *item*; ``None`` if that is not
-        known."""
+        """Return one digest for the source of *item* and its *headers*, without what depends on options and on places:
+        line markers, and the digits in names of functions that calls by name write; or for the Python function of
+        *item*; ``None`` if that is not known."""
         source = self.known.get(_key(item))
         if source is None or headers is None:
             return source.made_of or None if source is not None else None
-        return sha256(repr((_HASH.sub("", source.text), *(text for _, text in headers))).encode())
+        text = _HASH.sub("", _MARKER.sub("", source.text))
+        return sha256(repr((text, *(text for _, text in headers))).encode())
 
 
 def _code(
@@ -334,8 +345,19 @@ def _code(
         source = called.source_of(item, headers)
         functions = called.comparable_of(item, headers, own)
         options = item.options
+        written = called.definitions_in(item, headers, functions)
         return CodeReport(
-            *what, unit.compiled, own or None, None, content, source, functions, unit.name, options=options, files=files
+            *what,
+            unit.compiled,
+            own or None,
+            None,
+            content,
+            source,
+            functions,
+            unit.name,
+            options=options,
+            files=files,
+            definitions=written,
         )
     names = called.names & set(defines or ())
     content = called.functions.content_of(names)
@@ -343,7 +365,8 @@ def _code(
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
     report = CodeReport(*what, item.compiled, defines, undefined, content, source, functions, options=item.options)
-    return replace(report, parts=parts, files=files, detail=called.detail_of(item))
+    written = called.definitions_in(item, headers, functions)
+    return replace(report, parts=parts, files=files, detail=called.detail_of(item), definitions=written)
 
 
 @functools.cache
@@ -358,7 +381,8 @@ def _versions(front_end: str) -> tuple[tuple[str, str], ...]:
 _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  # and the labels for debuggers
 # What code for only some architectures names: an edit of it need not be in what is compiled for another one.
 _BY_ARCH = re.compile(r"__CUDA_ARCH|\bNV_(?:IF|DISPATCH|PROVIDES|IS)_")
-_HASH = re.compile(r"(?<=_)[0-9a-f]{16}(?![0-9A-Za-z])")
+_HASH = re.compile(r"(?<=_)(?:[0-9a-f]{16}|[0-9A-F]{16})(?![0-9A-Za-z])")
+_MARKER = re.compile(r"^#line .*\n", re.MULTILINE)
 _WRITTEN = re.compile(r"_ZNK?(?:3nca|\d+nca_(?:python|functor)_|\d+\w+?_[0-9a-f]{16}_functor)|cxx_\w+_[0-9a-f]{16}")
 _SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")

@@ -29,7 +29,7 @@ _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_store
 
 
 def changes(before: KernelReport, now: KernelReport) -> list[Change]:
-    """Return what differs, in the order of a report. Times are not compared. Builds for one architecture are compared
+    """Return what differs, causes before effects. Times are not compared. Builds for one architecture are compared
     with each other, then in order those for architectures that only one of the reports has."""
     found = list(differing("all", "kernel", before.kernel, now.kernel))
     found += differing("all", "signature", before.signature, now.signature)
@@ -70,8 +70,9 @@ def to_json(before: KernelReport, now: KernelReport) -> str:
 
 
 def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole: bool) -> Iterator[Change]:
-    """Yield how builds differ; *with_python* if digests of Python functions can be compared, *is_whole* if all of these
-    are known. Where options or the architecture differ, only what depends on neither is compared."""
+    """Yield how builds differ, causes before effects; *with_python* if digests of Python functions can be compared,
+    *is_whole* if all of these are known. Where options or the architecture differ, only what depends on neither is
+    compared."""
     arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
     given = [dict(build.options) for build in (before, now)]
     for name in dict.fromkeys((*given[1], *given[0])) if all(given) else ():
@@ -80,20 +81,12 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     same_link = before.link.lto == now.link.lto
     of_code = [[each.get(name) for name in _OF_CODE] for each in given if each]
     same_code = before.arch == now.arch and of_code[1:] == of_code[:-1] and same_link
-    for name, unit in _NUMBERS.items():
-        what = name.replace("_", " ")
-        yield from differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
-    yield from _of_occupancy(arch, before.result, now.result)
-    kinds = [f"{each.kind}, {formatting.size(each.size)}" for each in (before.result, now.result)]
-    yield from differing(arch, "result", *kinds)
     if given[0].get("lto") == given[1].get("lto"):
         yield from differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
     options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
     only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
     yield from differing(arch, "options", *(" ".join(each) or None for each in only))
     pairs = pair_calls(before.calls, now.calls)
-    yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
-    yield from _of_functions(arch, before.result, now.result)
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
     edits = [*edits_in_python(arch, before.python, now.python)] if with_python else []
@@ -103,9 +96,17 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     edits += edits_in_calls(arch, pairs, same_code, with_python and (is_whole or bool(edits)))
     if not edits and same_code and not compiled_with and not _has_same_instructions(before.result, now.result):
         edits = [*edits_of_files(arch, pairs)]
-    yield from edits
     yield from compiled_with
+    yield from edits
     yield from changes_of_calls(arch, pairs, same_link)
+    yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
+    for name, unit in _NUMBERS.items():
+        what = name.replace("_", " ")
+        yield from differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
+    yield from _of_occupancy(arch, before.result, now.result)
+    kinds = [f"{each.kind}, {formatting.size(each.size)}" for each in (before.result, now.result)]
+    yield from differing(arch, "result", *kinds)
+    yield from _of_functions(arch, before.result, now.result)
     if same_code and not edits and not compiled_with:
         yield from _of_machine_code(arch, before, now)
     elif before.arch == now.arch and _has_same_instructions(before.result, now.result):

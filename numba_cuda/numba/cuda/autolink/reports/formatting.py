@@ -210,9 +210,11 @@ def file(path: str | None) -> str:
     return cell_name(path) or os.path.basename(path) if path else "?"
 
 
-def called_besides(call: CallReport) -> list[str]:
-    """Return the functions that a *call* leaves in the result, besides the one that it names."""
-    return [name for name in call.called if name.partition("(")[0] != call.name]
+def left(call: CallReport) -> str:
+    """Return what a *call* that was not inlined leaves in the result, as ``helper(float) and series(float) called``;
+    empty if that is only the function that it names, or is not known."""
+    is_own = [name.partition("(")[0] for name in call.called] == [call.name]
+    return "" if is_own or not call.called else f"{listed(call.called)} called"
 
 
 def times(some: Sequence[object]) -> str:

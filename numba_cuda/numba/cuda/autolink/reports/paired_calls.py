@@ -8,10 +8,16 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 from ..function_code.object_names import item_name
-from .records import CallReport
+from .records import CallReport, CodeReport
 
 Pair = tuple[CallReport | None, CallReport | None]
+_PATHS = "include_paths"
 _NUMBER = re.compile(r" #\d+$")  # of one of several objects of one name
+
+
+def code_options(code: CodeReport) -> dict[str, str]:
+    """Return the compile options of *code* without the paths of headers: the digest of a source has their texts."""
+    return {name: value for name, value in code.options if name != _PATHS}
 
 
 def named(call: CallReport) -> str:

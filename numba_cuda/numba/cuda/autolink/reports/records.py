@@ -39,6 +39,9 @@ class CodeReport:
         The functions and variables that its called functions lead to, with these, as pairs of a name and a digest,
         which can be compared between architectures; empty where they cannot be read, of a translation unit with
         ``parts``, and of functions in Python.
+    definitions:
+        The names of ``functions`` without their namespaces and arguments, and of functions that these name, with
+        digests of the definitions that the files have.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
@@ -67,6 +70,7 @@ class CodeReport:
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     detail: str = ""
+    definitions: tuple[tuple[str, str], ...] = ()
 
     @property
     def title(self) -> str:

@@ -37,8 +37,7 @@ def _not_inlined(calls: Sequence[CallReport]) -> Iterator[Item]:
     groups: dict[tuple[str, str], list[CallReport]] = {}
     for call in calls:
         if call.inlined is False:
-            others = formatting.called_besides(call)
-            inner = f": {formatting.listed(others)} called" if others else ""
+            inner = f": {left}" if (left := formatting.left(call)) else ""
             groups.setdefault((f"{full_name(call)}{call.arguments}", inner), []).append(call)
     for (name, inner), some in [*groups.items()][:_MOST]:
         yield Item(f"{name}{formatting.times(some)}", f"at {formatting.places(some)}{inner}")

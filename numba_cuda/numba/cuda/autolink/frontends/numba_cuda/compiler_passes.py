@@ -23,6 +23,7 @@ from numba.cuda.typing.templates import Signature
 
 from numba_cuda_autolink.source_locations import shown_file
 
+from ...c_abi.declared_results import prototype_of_declared
 from ...compilation.context import compilation, current_state, inside
 from ...function_code.calls import check_state
 from ...function_code.inlined_functions import InlinedFunctions
@@ -105,7 +106,10 @@ class LinkingLower(CUDALower):
             arguments = ", ".join(map(str, signature.args))
             place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
             described = f"the call with ({arguments}) at {place}"
+            declared = getattr(self.typeof(expr.func.name), "typing_key", None)
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
+                if c_prototype is None and symbol == getattr(declared, "name", None):
+                    c_prototype = prototype_of_declared(declared, prototype, signature.return_type)
                 referenced = SymbolSite(prototype, described, c_prototype)
                 self.library.function_code.symbols.note(symbol, referenced, asked)
         return result

@@ -66,7 +66,11 @@ def _compare(wrong: WrongFunction) -> tuple[list[str], list[str]]:
         remedies += _of_parameter(name, given, expected, converted, number)
     if converted:
         listed = ", ".join(f"{name!r}: {converted.get(number)}" for number, name in enumerate(names))
-        remedies.append(f"convert what is passed: Extern({symbol!r}, ..., args={{{listed}}})")
+        cut = [number for number in converted if _drops_fraction(passed[number], taken[number])]
+        drops = ", which drops the fraction" if cut else ""
+        remedies.append(f"convert what is passed{drops}: Extern({symbol!r}, ..., args={{{listed}}})")
+        if cut:
+            remedies[-1] += f"; or declare {' and '.join(f'{passed[n].cxx} {names[n]}' for n in cut)} in C++"
     return differing, remedies
 
 
@@ -140,6 +144,11 @@ def _of_parameter(name: str, given: CType, expected: str, converted: dict[int, s
             yield f"pass an array of {target.name} as {name}, or declare {given.cxx} in C++"
         elif given.cxx.startswith("const "):
             yield f"declare {given.cxx} in C++, or pass an array that is not read-only as {name}"
+
+
+def _drops_fraction(given: CType, expected: str) -> bool:
+    number = NUMBERS.get(expected.removeprefix("const "))
+    return given.kind == "float" and number is not None and number.kind in ("int", "bool")
 
 
 def _differs(given: CType, expected: str) -> bool:

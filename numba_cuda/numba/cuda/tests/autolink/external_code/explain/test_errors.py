@@ -670,6 +670,31 @@ class TestDeclaredFunctions:
         copy = pickle.loads(pickle.dumps(error))
         assert (type(copy), str(copy), copy.log) == (type(error), str(error), error.log)
 
+    @pytest.mark.parametrize("result", ["double*", "int*", "float*", "void*", "float2*"])
+    def test_what_the_result_pointer_points_to_is_compared(self, result):
+        code = cuda.CUSource(f'extern "C" __device__ int to_result({result} r, float x) {{ return 0; }}')
+        function = cuda.declare_device("to_result", "float32(float32)", link=code)
+        if result in ("double*", "int*"):
+            text = str(link_error_of(function))
+            assert "\n  got: int to_result(float*, float) " in text
+            assert f"\n  expected: int to_result({result}, float), as it is defined" in text
+        else:
+            build(kernel_calling(function))
+
+    @pytest.mark.parametrize(
+        ("returned", "result"),
+        [("boolean", "char*"), ("int8", "bool*"), ("int64", "size_t*"), ("complex64", "float*")],
+    )
+    def test_what_cxx_may_write_to_the_result_pointer(self, returned, result):
+        code = cuda.CUSource(f'extern "C" __device__ int small({result} r, float x) {{ return 0; }}')
+        function = cuda.declare_device("small", f"{returned}(float32)", link=code)
+
+        def kernel(x):
+            if function(x[0]) == 1:
+                x[0] = 2
+
+        build(kernel, "void(float32[::1])")
+
     @pytest.mark.parametrize("has_code", [True, False])
     def test_a_symbol_that_nothing_defines(self, has_code):
         code = [cuda.CUSource('extern "C" __device__ int g(float* r, float x) { *r = x; return 0; }')] * has_code
