@@ -95,7 +95,6 @@ _ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
 _COPIES = re.compile(
     r'function "[^"(]*?(?P<name>\w+)(?:<[^"(]*>)?::(?P=name)\((?:const )?[^,"(]*\b(?P=name)(?:<[^"(]*>)? &&?\)'
 )
-_OBJECT_TYPE = re.compile(r"^\s*object type is: ", re.MULTILINE)
 _PYTHON_ARGUMENT = re.compile(r"^struct nca_python_(\d+)_", re.MULTILINE)
 _GIVEN_TYPES = re.compile(r"argument types are: \((?:const )?(?P<type>.*)\)")
 
@@ -132,9 +131,14 @@ class RefusedCall:
         return "nca::nca_memory<" in self.source.data
 
     @property
+    def is_method(self) -> bool:
+        """Whether a method is called, with its object as the first of the arguments."""
+        return "nca::nca_self<" in self.source.data
+
+    @property
     def objects(self) -> int:
         """How many of the arguments are none of C++: the object of a method, or the memory for one."""
-        return int(self.is_constructor or _OBJECT_TYPE.search("\n".join(self.first.lines)) is not None)
+        return int(self.is_constructor or self.is_method)
 
     @property
     def place(self) -> list[str]:
@@ -289,7 +293,7 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         named = list_arguments(arguments_written) if arguments_written else []
         if _NOT_NAMED.search(log) and (undeduced := find_undeduced(log, texts)) and len(named) < len(undeduced[1]):
             names = [*named, *undeduced[1][len(named) :]]
-            remedy = _explain_deduction(name, log, ", ".join(names), ", ".join(names[len(named) :]))
+            remedy = _explain_deduction(call, name, ", ".join(names), ", ".join(names[len(named) :]))
         text, remedy = _explain_number(call, text, remedy)
         if remedy == PASS_OTHERS:
             details_of_source = [*find_declarations(call.label, call.source, call.target)]
@@ -322,7 +326,7 @@ def _explain_constraint(call: RefusedCall) -> tuple[str, str] | None:
     texts = [*own_texts(call.source, call.target), *call.texts()]
     if "<" in call.called:  # the arguments do not tell the types
         return explain_constraint(_GIVEN_TYPES.sub("", log), texts)
-    return explain_constraint(log, texts, as_pointers(call.arguments)[_OBJECT_TYPE.search(log) is not None :])
+    return explain_constraint(log, texts, as_pointers(call.arguments)[call.objects :])
 
 
 def _explain_number(call: RefusedCall, text: str, remedy: str) -> tuple[str, str]:
@@ -342,18 +346,17 @@ def _explain_failed_deduction(call: RefusedCall, template: str, text: str) -> tu
     """Return the diagnosis, *text* if nothing more is known, and what to do where C++ does not find out the arguments
     of the *template* that is called."""
     log = "\n".join(call.first.lines)
-    is_method = _OBJECT_TYPE.search(log) is not None
-    given = as_pointers(call.arguments)[is_method:]  # without the object
-    pass_pointer = f"{PASS_ARRAY}; or {_explain_deduction(template, log)}"
+    given = as_pointers(call.arguments)[call.objects :]  # without the object
+    pass_pointer = f"{PASS_ARRAY}; or {_explain_deduction(call, template)}"
     texts = [*own_texts(call.source, call.target), *call.texts()]
-    conflict = explain_conflict(log, texts, given, 1 + is_method, pass_pointer)
+    conflict = explain_conflict(log, texts, given, 1 + call.objects, pass_pointer)
     if conflict is None and (undeduced := find_undeduced(log, texts)):
         parameters, names = undeduced
-        remedy = _explain_deduction(template, log, ", ".join(names))
+        remedy = _explain_deduction(call, template, ", ".join(names))
         conflict = f"no argument tells {names[-1]} of template <{parameters}>", remedy
     if conflict is None and (constraint := explain_constraint(log, texts, given)):
         return constraint
-    text, remedy = conflict or (text, _explain_deduction(template, log))
+    text, remedy = conflict or (text, _explain_deduction(call, template))
     if conflict is None and remedy.startswith("name ") and (taken := find_taken_form(log, texts)):
         text, remedy = f"C++ takes ({taken}), which the arguments are not", f"{PASS_OTHERS}; or {remedy}"
     return text, remedy if remedy == pass_pointer else explain_kinds(call.arguments) or remedy
@@ -441,17 +444,16 @@ def _class_of(method: str) -> str:
     return of_class
 
 
-def _explain_deduction(template: str, log: str, names: str = "...", missing: str = "") -> str:
-    """Return what to do where C++ does not find out the arguments of a *template*, with these *names*, as the *log* of
-    the error says; those that are *missing*, by default all."""
-    if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", log):
+def _explain_deduction(call: RefusedCall, template: str, names: str = "...", missing: str = "") -> str:
+    """Return what to do where C++ does not find out the arguments of a *template*, with these *names*; those that are
+    *missing*, by default all."""
+    if re.search(r"\bmdspan<.*\b(?:d?extents<|dims<)", "\n".join(call.first.lines)):
         return (
             "let the template take the extents and layouts of all arrays: template <class T, class E, class L> ..."
             " (cuda::std::mdspan<T, E, L> x)"
         )
-    is_method = _OBJECT_TYPE.search(log) is not None
     scope, _, name = template.rpartition("::")
-    named = f'lib.type("{scope}").method("{name}<{names}>")' if is_method else f'lib["{template}<{names}>"]'
+    named = f'lib.type("{scope}").method("{name}<{names}>")' if call.is_method else f'lib["{template}<{names}>"]'
     of_user = "" if names == "..." else f", with a value or type for {missing or names}"
     return f"name the template arguments that C++ cannot deduce: {named}{of_user}"
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import BY_CALL
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
+from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
@@ -30,6 +32,7 @@ from .log_of_calls import is_named_in
 from .refused_names import no_namespace, texts_of
 from .structs import find_changed
 
+_INSTANTIATED = re.compile(r'\binstantiation of .* at line (?P<line>\d+) of "?(?P<file>[^"\n]+)"?$', re.MULTILINE)
 _SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
 
 
@@ -109,7 +112,10 @@ def _refuse_source(
     text, declared = split_declared(readable(first.text))
     details = find_details(first.lines, label)
     place = [f"at: {first.place}:{first.line}"]
-    if details[1:2] and details[1].strip() == "^":
+    if user := _find_instantiation(first):
+        place = [f"at: {user}"]
+        details.insert(0, f"in the header: {first.place}:{first.line}")
+    elif details[1:2] and details[1].strip() == "^":
         place += [f"    {each}" for each in details[:2]]
         del details[:2]
     others = nvrtc_log.other_errors(errors)
@@ -117,3 +123,13 @@ def _refuse_source(
     remedy = nvrtc_log.remedy(first, options, texts_of(source, target), diagnostics)
     title = write_first_line(_SOURCE_TITLE, label, text)
     return make_error(title, [*details, *chain, *declared], remedy, log, place=place, more=more)
+
+
+def _find_instantiation(error: Diagnostic) -> str:
+    """Return the place in the user's code that instantiates what an *error* in a header of CUDA is about; empty where
+    the error is in the user's code, or that is not known."""
+    toolkit = toolkit_include_paths()
+    if not error.place.startswith(toolkit):
+        return ""
+    found = [*_INSTANTIATED.finditer("\n".join(error.lines))]
+    return next((f"{each['file']}:{each['line']}" for each in found if not each["file"].startswith(toolkit)), "")

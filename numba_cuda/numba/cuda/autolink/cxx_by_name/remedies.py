@@ -376,6 +376,8 @@ def explain_functor(error: Diagnostic, label: str) -> tuple[str, str] | None:
     if found is None or given is None or error.place == label or not _CALLS_OBJECT.match(error.text):
         return None
     name, types = found["type"].removeprefix("const "), given["types"]
+    if name.startswith("nca_"):  # a Python function
+        return None
     what = "the lambda" if name.startswith("lambda") else name
     declared = "the lambda" if name.startswith("lambda") else f"operator() of {name}"
     if "type qualifiers that prevent a match" in error.text:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "12"
+_FORMAT = "13"
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class _Link:
             else {"unit": self.units.index(part.planned), "compiled": part.compiled and astuple(part.compiled)[:3]}
             for part in job.parts
         ]
-        warnings = [program.warning for program in programs if program is not None and program.warning]
+        warnings = {number: each.warning for number, each in enumerate(programs) if each is not None and each.warning}
         facts = {"lto": job.has_ltoir, "options": options, "inputs": inputs, "log": log, "warnings": warnings}
         return json.dumps(facts).encode() + b"\0" + code
 
@@ -266,9 +266,12 @@ class _Link:
         as *programs*. What was said of others when they were compiled is said now."""
         head, _, code = fetched.data.partition(b"\0")
         facts = json.loads(head)
-        if not programs:
-            for warning in facts["warnings"]:
-                warn_user(warning)
+        if not programs and facts["warnings"]:
+            from .compile.nvrtc_log import in_python
+
+            for number, warning in facts["warnings"].items():
+                source = self.units[int(number)].input
+                warn_user(in_python(warning, source.text, source.name))
         inputs = []
         for each in facts["inputs"]:
             number, compiled = each["unit"], None

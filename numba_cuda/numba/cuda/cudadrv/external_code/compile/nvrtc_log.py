@@ -18,7 +18,6 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
 from ..inputs.cuda_source import HOST_HEADERS, CompileOptions
-from ..inputs.link_input import line_marker
 from .damaged_toolkit import explain_damage, explain_missing_headers
 from .header_packages import explain_misspelt, explain_package
 from .later_standards import explain_later
@@ -43,7 +42,33 @@ _TO_MATCH, _NOT_CLOSED = " to match this", "missing closing quote"
 _NOT_MARKED = "is not marked __device__"
 _OPENED = re.compile(rf'(?P<place>.*)\((?P<line>\d+)\): note(?: #[\w-]+)?:{_TO_MATCH} (?P<opening>"[({{\[]")')
 _DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
-_MESSAGE = re.compile(r"^(?P<place>[^\n()]+)\((?P<line>\d+)\): (?=warning|note)", re.MULTILINE)
+_WARNINGS = "NVRTC log messages: "
+_MESSAGE = re.compile(rf"^(?P<before>{_WARNINGS})?(?P<place>[^\n()]+)\((?P<line>\d+)\): (?=warning|note)", re.MULTILINE)
+_LINE_MARKER = re.compile(r'^#line 1 "(.*)"$', re.MULTILINE)
+_REMARK = re.compile(r'^Remark: The warnings can be suppressed with "-diag-suppress <warning-number>"$', re.MULTILINE)
+_FIX_LINE = "fix the source at that line"
+# What to write for an error of a source, where its text alone tells that.
+_FIXES = [
+    (re.compile(pattern), todo)
+    for pattern, todo in (
+        (
+            "expression must be a modifiable lvalue",
+            "do not assign to what is const: leave out that const where it is declared, or write to a copy",
+        ),
+        ("too many arguments in function call", "pass no more arguments than the function there declares"),
+        ("too few arguments in function call", "pass all arguments that the function there declares"),
+        ('use the "typename" keyword', "write typename before that type"),
+        ('use the "template" keyword', "write template before that name"),
+        (
+            r'no operator "[^"]+" matches these operands',
+            "define that operator for the class, as a __device__ function, or use an operator that it has",
+        ),
+        (
+            "object of abstract class type",
+            "make an object of a derived class that overrides the pure virtual functions, or override them there",
+        ),
+    )
+]
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNKNOWN = re.compile(
@@ -179,17 +204,31 @@ def _with_places(lines: Sequence[str]) -> list[str]:
     return [_DECLARED_AT.sub(lambda found: f"({found[1]} at {found[3] or own}:{found[2]})", each) for each in lines]
 
 
+def title_warnings(messages: str) -> str:
+    """Return the text of a Python warning with *messages* of NVRTC, and how this project spells NVRTC's option."""
+    remark = 'what to do: correct the code, or turn a warning off by its number: options={"diag_suppress": number}'
+    return f"{_WARNINGS}{_REMARK.sub(remark, messages)}"
+
+
 def in_python(messages: str, code: str, name: str) -> str:
     """Return *messages* of NVRTC about the *code* of a unit that is called *name*, with lines of the Python file that
     has the text of a source."""
 
     def place(found: re.Match[str]) -> str:
-        _, marker, text = code.partition(line_marker(found["place"]))
-        text = text if marker else code if found["place"] == os.path.basename(name) else ""
+        marker = _find_marker(code, found["place"])
+        text = code[marker.end() + 1 :] if marker else code if found["place"] == os.path.basename(name) else ""
         at = place_in_text(text, int(found["line"]))
-        return f"{shown_file(at[0])}:{at[1]}: " if at is not None else found[0]
+        return f"{found['before'] or ''}{shown_file(at[0])}:{at[1]}: " if at is not None else found[0]
 
     return _MESSAGE.sub(place, messages)
+
+
+def _find_marker(code: str, place: str) -> re.Match[str] | None:
+    """Return the directive in *code* after which lines are those of *place*, which may be the name of a file that a
+    debugger finds."""
+    written = re.sub(r"[^\w.-]+", "_", place)
+    found = _LINE_MARKER.finditer(code)
+    return next((each for each in found if each[1] == place or os.path.basename(each[1]) == written), None)
 
 
 def errors_in(log: str) -> str:
@@ -347,7 +386,7 @@ def remedy(
     if _DIRECTIVE.search(text):
         return "do as this #error of the source or header says"
     todo = _fix(error)
-    if os.path.isabs(error.place) and not error.place.endswith(".cu"):
+    if todo == _FIX_LINE and os.path.isabs(error.place) and not error.place.endswith(".cu"):
         todo += (
             "; if that is a library's header, put a fixed copy into a directory that comes first in the source's"
             " include_paths"
@@ -388,7 +427,7 @@ def _fix(error: Diagnostic) -> str:
         return f'write r"""...""" for the text of the source: Python has replaced {escape}'
     if error.text == _NOT_CLOSED and not os.path.isfile(error.place):
         return 'close it; if Python has the source as a text, write r"""...""", which leaves \\n as it is'
-    return "fix the source at that line"
+    return next((todo for pattern, todo in _FIXES if pattern.match(error.text)), _FIX_LINE)
 
 
 def what_to_write(text: str) -> str:

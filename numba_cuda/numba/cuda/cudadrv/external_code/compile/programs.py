@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from numba_cuda_autolink.printable_texts import bounded
 from numba_cuda_autolink.short_tracebacks import warn_user
 
 from ..cache.entry import CacheKey
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
-from ..diagnostics.messages import shown_log
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..headers.file_state import Header
 from ..inputs import kinds
@@ -261,11 +261,10 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     code, log = unpacked(fetched.data)
     warning = ""
     if log and (messages := messages_outside_toolkit(log)):
-        from .nvrtc_log import in_python
+        from .nvrtc_log import in_python, title_warnings
 
-        said = "NVRTC log messages: {}".format
-        warning = said(shown_log(messages))  # without lines of Python, which a cached link may outlive
-        warn_user(said(shown_log(in_python(messages, unit.unit.code, unit.unit.name))))
+        warning = bounded(title_warnings(messages))  # without lines of Python, which a cached link may outlive
+        warn_user(in_python(warning, unit.unit.code, unit.unit.name))
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
     return Program(code, kind, fetched.origin, fetched.seconds, fetched.key, fetched.hidden, warning)
 

@@ -252,7 +252,7 @@ class TestFunctionsWhoseTypesCxxDecides:
             ("apply", lambda v: np.lnalg(v), "has no attribute 'lnalg'; did you mean linalg?"),
             ("apply", lambda v: np.lnalg(v), f"\n  in the function: {__file__}:"),
             ("apply", lambda v: v.real.no_such, f"\n  in the function: {__file__}:"),
-            ("apply", lambda v: (v, v), 'conversion function from "what lambda returns" to "float" exists'),
+            ("apply", lambda v: (v, v), "the Python function lambda returns a tuple, and C++ takes float there"),
             ("apply", lambda v, w: v, "expected: those of the function's parameters, (v, w)"),
             ("of_an_enumerator", lambda v: v, "an argument that Python does not know: Kind"),
             ("by_pointer", lambda v: v, "a Python function cannot be passed as int (*)(int), but as a template"),

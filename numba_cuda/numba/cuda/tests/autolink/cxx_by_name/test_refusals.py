@@ -1293,3 +1293,40 @@ def test_a_name_in_a_namespace_and_the_argument_to_convert_are_said(name, argtyp
     with pytest.raises(autolink.CxxError) as caught:
         NESTED[name].signature(*argtypes, cc=CC)
     assert str(caught.value).endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("source", "todo"),
+    [
+        ("__device__ float f(float x) { const float y = x; y = 2; return y; }", "do not assign to what is const"),
+        ("__device__ float f(float x) { return two(x, x, x); }", "pass no more arguments than the function there"),
+        ("__device__ float f(float x) { return two(x); }", "pass all arguments that the function there declares"),
+        (
+            "template <class T> struct H { using V = T; };"
+            " template <class T> __device__ T g(T x) { H<T>::V y = x; return y; }"
+            " __device__ float f(float x) { return g(x); }",
+            "write typename before that type",
+        ),
+        ("struct P {}; __device__ float f(float x) { return P{} < P{}; }", "define that operator for the class"),
+        (
+            "struct A { __device__ virtual float v() = 0; }; __device__ float f(float x) { A a; return x; }",
+            "make an object of a derived class",
+        ),
+    ],
+)
+def test_what_to_write_for_an_error_of_the_source(source, todo):
+    text = message(autolink.cxx(f"__device__ float two(float x, float y) {{ return x; }} {source}"), "f", ("float32",))
+    assert f"\n  what to do: {todo}" in text
+
+
+def test_an_error_in_a_header_of_cuda_is_at_the_line_that_instantiates_it():
+    lib = autolink.cxx("""
+        #include <cuda/std/algorithm>
+        struct P { float v; };
+        __device__ float f(float x) { P a{x}, b{2}; return cuda::std::max(a, b).v; }
+    """)
+    line = sys._getframe().f_lineno - 2
+    first, second, third = message(lib, "f", ("float32",)).split("\n")[:3]
+    assert 'no operator "<" matches these operands' in first
+    assert second == f"  at: {__file__}:{line}"
+    assert "in the header: " in message(lib, "f", ("float32",)) and third

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import autolink_support
 import pytest
 from autolink_support import CC, Linked, adder, build
@@ -62,6 +64,29 @@ def test_what_nvrtc_warned_of_is_said_each_time():
             with pytest.warns(UserWarning, match=r"NVRTC log messages: .*\bnever_used\b") as said:
                 build(calls(function, plus))
             assert len(said) == 1 and said[0].filename == autolink_support.__file__
+
+
+@pytest.mark.parametrize("lineinfo", [False, True])
+def test_a_warning_has_its_line_in_python_also_of_a_link_in_the_cache(lineinfo):
+    first, second = (
+        autolink.cxx(f"""
+            __device__ float warned_{name}(float x) {{ int unused_{name}; return x; }}
+        """)
+        for name in ("a", "b")
+    )
+    line = sys._getframe().f_lineno - 4
+
+    def kernel(x):
+        x[0] = first.warned_a(x[0]) + second.warned_b(x[0])
+
+    for _ in range(2):
+        reset_store()
+        with pytest.warns(UserWarning) as said:
+            build(kernel, "void(float32[::1])", lineinfo=lineinfo)
+        for name, warning in zip(("a", "b"), map(str, (each.message for each in said)), strict=True):
+            assert warning.startswith(f"NVRTC log messages: {__file__}:{line}: warning #177-D: ")
+            assert f"unused_{name}" in warning and "<warning-number>" not in warning
+            assert 'options={"diag_suppress": number}' in warning
 
 
 @pytest.mark.counted

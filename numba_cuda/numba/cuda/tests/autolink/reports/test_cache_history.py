@@ -390,6 +390,17 @@ def test_kernels_of_a_factory_are_compared_with_those_of_the_run_before(files):
     assert run(files) == ["m.py:kernel: inline C++ changed: line 5 of m.py (3 builds)"]
 
 
+def test_lines_are_compared_with_those_that_the_last_run_read(files):
+    """An edit after which the last run built nothing is no cause of the next build."""
+    (files / "m.py").write_text(PROGRAM.replace("(cache=True)", "") + "# a\n")
+    (files / "helpers.py").write_text(HELPERS)
+    run(files)
+    rewrite(files / "m.py", ("# a", "# b"))
+    assert run(files) == []
+    rewrite(files / "m.py", ("import numpy", "# a comment\nimport numpy"))
+    assert run(files) == ["m.py:kernel: m.py changed: line 1 (line information)"]
+
+
 CLOSURES = """\
 from numba import cuda
 from numba.cuda import autolink
