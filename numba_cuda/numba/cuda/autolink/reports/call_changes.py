@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..function_code.object_names import file_of_item
 from . import formatting
-from .change import DEFAULT, Change, differing
+from .change import DEFAULT, NOT_KNOWN, Change, differing
 from .paired_calls import Pair, code_options, is_same_object, named
 from .records import CallReport
 
@@ -33,7 +33,8 @@ def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Itera
         else:
             sides = [_how(each) if same_link else "" for each in (old, new)]
             if returned(old) != returned(new):
-                sides = [_described(each) or "" for each in (old, new)]
+                became = [f"{_how(each)}; " if same_link and each.inlined is not None else "" for each in (old, new)]
+                sides = [f"{how}{_listed(each)}" for how, each in zip(became, (old, new), strict=True)]
             if sides[0] != sides[1]:
                 alike[named(new), sides[0], sides[1]].append(known)
     for (before, now), groups in _by_sides(alike).items():
@@ -60,7 +61,7 @@ def changes_of_inlining(
 ) -> Iterator[Change]:
     """Yield how many calls are inlined, and which of a few other ones are, unless that is a change of the call."""
     if max(len(before), len(now)) > 1:
-        yield from differing(arch, "inlined", *(formatting.inlined(calls) for calls in (before, now)))
+        yield from differing(arch, "inlined", *(formatting.inlined(calls) or NOT_KNOWN for calls in (before, now)))
     if not same_link:
         both = [(old, new) for old, new in pairs if old is not None and new is not None]
         other = [
@@ -84,8 +85,9 @@ def changes_of_options(arch: str, before: CallReport | None, now: CallReport | N
 
 
 def returned(call: CallReport) -> list[str]:
-    """Return the names of what a *call* returned, of a file without its folder."""
-    names = (code.name for code in call.returned)
+    """Return the names of what a *call* returned, of a file without its folder; in debug mode, a function is several
+    pieces of code."""
+    names = dict.fromkeys(code.name for code in call.returned)
     return [formatting.symbol(formatting.file(name) if os.path.isabs(name) else name) for name in names]
 
 
@@ -104,4 +106,8 @@ def _described(call: CallReport | None) -> str | None:
     """Return what a *call* became and returned."""
     if call is None:
         return None
-    return "; ".join(each for each in (_how(call), ", ".join(returned(call)) or "nothing to link") if each)
+    return "; ".join(filter(None, (_how(call), _listed(call))))
+
+
+def _listed(call: CallReport) -> str:
+    return ", ".join(returned(call)) or "nothing to link"

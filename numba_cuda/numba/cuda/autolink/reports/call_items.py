@@ -11,7 +11,7 @@ from numba_cuda_autolink.source_locations import shown_file
 from ..function_code.object_names import file_of_item, item_name
 from . import formatting
 from .item import Item
-from .records import CallReport, CodeReport
+from .records import BuildReport, CallReport, CodeReport
 
 _LONGEST_OBJECT = 300  # characters
 _ROOM = 100  # characters of an object's repr
@@ -47,6 +47,15 @@ def asked(call: CallReport) -> tuple[object, ...]:
     """Return what a call is on all architectures for which the same is called and returned."""
     returned = tuple((code.kind, code.name, code.source or code.sha256) for code in call.returned)
     return call.name, call.argtypes, call.chain, returned
+
+
+def differing_calls(build: BuildReport, first: BuildReport) -> list[CallReport]:
+    """Return the calls of *build* that are not as those of the *first* one: where the same is called and returned,
+    those that are inlined in one alone."""
+    if build is first or list(map(asked, build.calls)) != list(map(asked, first.calls)):
+        return list(build.calls)
+    pairs = zip(build.calls, first.calls, strict=True)
+    return [call for call, old in pairs if inlining(call) != inlining(old)]
 
 
 def inlined_call(number: int, call: CallReport) -> Item:

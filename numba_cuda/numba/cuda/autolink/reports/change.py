@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 
 DEFAULT = "default"  # an option that is not given
+NOT_KNOWN = "not known"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,3 +32,8 @@ class Change:
 def differing(arch: str, what: str, before: str | None, now: str | None) -> Iterator[Change]:
     if before != now:
         yield Change(arch, what, before, now)
+
+
+def plain_option(text: str) -> str:
+    """Return the *text* of an option, the same for one that is off and one that is not given."""
+    return DEFAULT if text in ("False", "None") else text

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 from ..function_code.object_names import file_of_item
 from . import formatting
-from .change import DEFAULT, Change, differing
+from .change import DEFAULT, Change, differing, plain_option
 from .cxx_definitions import own_name
 from .paired_calls import Pair, code_options, is_same_object, named
 from .records import FOR_ARCHITECTURES, CallReport, CodeReport
@@ -19,8 +19,14 @@ _TEXT = "a source without a file"
 _MOST = 8  # functions that are listed
 
 
-def edits_in_python(arch: str, before: Sequence[PythonFunction], now: Sequence[PythonFunction]) -> Iterator[Change]:
-    """Yield which functions were edited, how the values that they refer to differ, and which are new or gone."""
+def edits_in_python(
+    arch: str,
+    before: Sequence[PythonFunction],
+    now: Sequence[PythonFunction],
+    of_kernel: Collection[tuple[str, ...]],
+) -> Iterator[Change]:
+    """Yield which functions were edited, how the values that they refer to differ, and which are new or gone.
+    Options that change as those *of_kernel* do, by name with `plain_option` before and now, are not repeated."""
     sides = [_by_name(some) for some in (before, now)]
     alone: list[list[str]] = [[], []]
     for name in dict.fromkeys((*sides[0], *sides[1])):
@@ -30,7 +36,7 @@ def edits_in_python(arch: str, before: Sequence[PythonFunction], now: Sequence[P
             for side, other in zip(sides, content[::-1], strict=True)
         )
         for one, other in zip(old, new, strict=False):
-            yield from _of_function(arch, one, other)
+            yield from _of_function(arch, one, other, of_kernel)
         alone[0] += [_shown(each) for each in old[len(new) :]]
         alone[1] += [_shown(each) for each in new[len(old) :]]
     yield from differing(arch, "functions in Python", *(formatting.listed(some) or None for some in alone))
@@ -43,7 +49,9 @@ def _by_name(functions: Iterable[PythonFunction]) -> dict[str, list[PythonFuncti
     return found
 
 
-def _of_function(arch: str, before: PythonFunction, now: PythonFunction) -> Iterator[Change]:
+def _of_function(
+    arch: str, before: PythonFunction, now: PythonFunction, of_kernel: Collection[tuple[str, ...]]
+) -> Iterator[Change]:
     values = dict(before.values), dict(now.values)
     names = list(dict.fromkeys((*values[0], *values[1])))
     if (before.digest, before.parameters) != (now.digest, now.parameters):
@@ -51,7 +59,9 @@ def _of_function(arch: str, before: PythonFunction, now: PythonFunction) -> Iter
         names = [name for name in names if name in values[0] and name in values[1]]
     options = dict(before.options), dict(now.options)
     for name in dict.fromkeys((*options[0], *options[1])):
-        yield from differing(arch, f"option {name} of {_shown(now)}", *(each.get(name, DEFAULT) for each in options))
+        sides = [each.get(name, DEFAULT) for each in options]
+        if (name, *map(plain_option, sides)) not in of_kernel:
+            yield from differing(arch, f"option {name} of {_shown(now)}", *sides)
     for name in names:
         old, new = (each.get(name) for each in values)
         what = f"{name.partition(' ')[2]} in {_shown(now)}"
@@ -195,10 +205,9 @@ def _edited_in(place: str, names: Sequence[str]) -> str:
 def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:
     """Return the functions that were edited in code of a *file*, an empty text for what is inlined in the call, or the
     file. What both reports know decides: the functions that are called, or else the source. A function that is called
-    in one of them alone is an edit of what calls it. Code that depends on the architecture counts as it is for one."""
-    either = (*before.functions, *now.functions)
-    is_for_all = bool(either) and FOR_ARCHITECTURES not in dict(either)
-    if same_code and not is_for_all and before.content is not None and before.content == now.content:
+    in one of them alone is an edit of what calls it, as a new name of it is."""
+    has_same_names = dict(before.functions).keys() == dict(now.functions).keys()
+    if same_code and has_same_names and before.content is not None and before.content == now.content:
         return []
     if before.functions and now.functions and code_options(before) == code_options(now):
         sides = Counter(before.functions), Counter(now.functions)

@@ -38,7 +38,16 @@ from .cxx_definitions import definitions
 from .listings import function_reports, listings_of, with_inlining
 from .occupancy import occupancies
 from .ptx_lines import NUMBERED
-from .records import FOR_ARCHITECTURES, BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
+from .records import (
+    FOR_ARCHITECTURES,
+    NOT_LINKED,
+    BuildReport,
+    CallReport,
+    CodeReport,
+    LinkReport,
+    ListingReport,
+    ResultReport,
+)
 from .report import Report
 
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
@@ -153,7 +162,7 @@ def _link(record: FunctionRecord, codes: tuple[CodeReport, ...]) -> LinkReport:
     facts = record.facts
     if record.output == "ltoir":
         by = "program that links the LTO-IR" if isinstance(record, BuildRecord) else "kernels that call it"
-        return LinkReport(True, f"left to the {by}", None, codes, "", "not linked", None)
+        return LinkReport(True, f"left to the {by}", None, codes, "", NOT_LINKED, None)
     if (link := facts.link) is None:
         lto = facts.target.lto
         return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from . import formatting
 from .call_changes import changes_of_calls, changes_of_inlining, changes_of_options
-from .change import DEFAULT, Change, differing
+from .change import DEFAULT, NOT_KNOWN, Change, differing, plain_option
 from .code_edits import edits_in_calls, edits_in_python, edits_of_files, other_functions
 from .paired_calls import pair_calls
 from .records import BuildReport, KernelReport, ResultReport
@@ -89,7 +89,8 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     pairs = pair_calls(before.calls, now.calls)
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
-    edits = [*edits_in_python(arch, before.python, now.python)] if with_python else []
+    of_kernel = {(name, *(plain_option(each.get(name, DEFAULT)) for each in given)) for name in given[1]}
+    edits = [*edits_in_python(arch, before.python, now.python, of_kernel)] if with_python else []
     edits += dict.fromkeys(other_functions(arch, pairs))
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
@@ -102,11 +103,14 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
     for name, unit in _NUMBERS.items():
         what = name.replace("_", " ")
-        yield from differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
+        numbers = [_number(each.result, name, unit) for each in (before, now)]
+        yield from differing(arch, what, *(each or NOT_KNOWN for each in numbers))
     yield from _of_occupancy(arch, before.result, now.result)
     kinds = [f"{each.kind}, {formatting.size(each.size)}" for each in (before.result, now.result)]
     yield from differing(arch, "result", *kinds)
     yield from _of_functions(arch, before.result, now.result)
+    if given[0] != given[1]:  # else it differs by the kernel's module or types
+        yield from differing(arch, "entry name", before.entry_name, now.entry_name)
     if same_code and not edits and not compiled_with:
         yield from _of_machine_code(arch, before, now)
     elif before.arch == now.arch and _has_same_instructions(before.result, now.result):

@@ -100,7 +100,9 @@ def _add_build(drawn: Graph, build: BuildReport) -> None:
     callers: dict[str, str] = {}  # by call site, the key of the call's box
     for call in build.calls:
         callers[call.site] = key = f"call {call.name} {call.object}{call.arguments}"
-        drawn.boxes.setdefault(key, Box("calls", call.name, call.arguments, call.call, _group(call)))
+        left = f"{call.arguments}, not inlined" if call.inlined is False else call.arguments
+        if key not in drawn.boxes or call.inlined is False:
+            drawn.boxes[key] = Box("calls", call.name, left, call.call, _group(call))
         drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"
     inputs = [code for code in build.link.inputs if not code.own]
@@ -130,7 +132,7 @@ def _place(call: CallReport) -> str:
 
 def _add_input(drawn: Graph, code: CodeReport, title: str) -> str:
     """Add the box of a linked input under a *title*, unless it is there, and return its key."""
-    key = f"input {code.kind} {code.sha256} {code.name}"
+    key = f"input {code.kind} {code.source or code.sha256} {code.name}"
     kind = code.kind.removesuffix(" source")
     what = number_of(len(code.parts), "source") if code.parts else kind
     if title.startswith(formatting.CODE_OF):

@@ -17,7 +17,7 @@ from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import cell_name, shown_file
 
 from . import call_items, comparison, formatting, graph, summary, trace
-from .records import KernelReport
+from .records import NOT_LINKED, KernelReport
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -92,6 +92,7 @@ def _environment() -> Environment:
         call_items.full_name,
         call_items.whole_name,
         call_items.inlining,
+        call_items.differing_calls,
         summary.boxes,
         graph.draw,
     )
@@ -99,6 +100,7 @@ def _environment() -> Environment:
     environment.tests["absolute"] = os.path.isabs
     environment.globals |= {"titles": formatting.titles, "zip": zip}
     environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": _MANY, "RESTORED": formatting.RESTORED}
+    environment.globals["NOT_LINKED"] = NOT_LINKED
     environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))
     environment.globals["graph_style"] = markupsafe.Markup(_important("graph.css"))
     return environment

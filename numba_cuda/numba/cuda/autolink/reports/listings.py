@@ -29,9 +29,8 @@ from .records import CallReport, CodeReport, FunctionReport, LineReport, Listing
 _LONGEST = 200  # lines of a source that is shown whole; of a header, the parts with machine code are
 _NEAR = 2  # lines around one with machine code
 _WITHOUT_CODE = (
-    "No machine code is known to come from these lines. A function needs line information of its own,"
-    " cuda.jit(lineinfo=True), and in numba-cuda-mlir lto=False: without it, what was inlined is at the line of the"
-    " call"
+    "No machine code is known to come from these lines: that of a function without line information,"
+    " cuda.jit(lineinfo=True), is at the line of the call"
 )
 _IN_OTHERS = "The machine code of these lines is at the lines of the functions that they call"
 # What the link that makes PTX of LTO-IR adds to it: a kernel with a table of the functions.

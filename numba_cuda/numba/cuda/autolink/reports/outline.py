@@ -15,7 +15,7 @@ from numba_cuda_autolink.source_locations import shown_file
 from . import formatting
 from .call_items import asked, call_item, group_calls, inlined_call, inlining
 from .item import Item
-from .records import BuildReport, CodeReport, KernelReport
+from .records import NOT_LINKED, BuildReport, CodeReport, KernelReport
 from .summary import head, resources
 from .trace import totals_of
 
@@ -56,6 +56,7 @@ def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
         below = tuple(inlined_call(*each) if as_before else call_item(*each, seen) for each in calls)
     yield Item(f"{number_of(len(build.calls), 'call')} of external code for {build.arch}", heading, below)
     took = formatting.origin(build.link.origin, build.link.seconds)
+    took = f"{took}, {build.link.why}" if build.link.origin == NOT_LINKED else took
     yield _but_for(Item(f"link for {build.arch}", took, tuple(_link(build))), _link(first), build, first)
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
@@ -110,7 +111,8 @@ def _totals(build: BuildReport) -> Iterator[Item]:
 def _link(build: BuildReport) -> Iterator[Item]:
     link = build.link
     calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
-    yield Item("with LTO" if link.lto else "without LTO", link.why)
+    if link.origin != NOT_LINKED:
+        yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
         named = zip(link.inputs, formatting.titles(link.inputs, build.calls), strict=True)
         inputs = [(code, _input(number, code, title, calls)) for number, (code, title) in enumerate(named, 1)]

@@ -15,6 +15,7 @@ from ..function_code.call_graph import CallGraph
 
 # Instead of a function's name: the digest of a whole source of which other architectures may have other code.
 FOR_ARCHITECTURES = "__CUDA_ARCH__"
+NOT_LINKED = "not linked"  # the origin of a link that is left to others
 
 
 @dataclass(frozen=True)

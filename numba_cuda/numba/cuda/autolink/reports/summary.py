@@ -78,17 +78,24 @@ def _bytes(number: int | None) -> str:
 def _needs(build: BuildReport) -> str:
     """Return what a launch needs, and how many calls were inlined, in one line."""
     result = build.result
-    spills = result.spill_stores or result.spill_loads
     found = {
         "{} registers": result.registers,
         "{} shared": formatting.size(result.shared) if result.shared else None,
         "stack {}": formatting.stack(result),
-        "{}": None if spills is None else f"{formatting.size(spills)} spilled" if spills else "no spills",
+        "{}": _spilled(result),
         "occupancy {}": formatting.occupancy_summary(result.occupancy) or None,
         "inlined {}": formatting.inlined(build.calls),
     }
     needs = [text.format(value) for text, value in found.items() if value is not None]
     return ", ".join(needs) or formatting.code(result)
+
+
+def _spilled(result: ResultReport) -> str | None:
+    """Return how much is spilled; ``None`` of a result without registers."""
+    if result.spill_stores is None:
+        return None if result.registers is None else "spills not known"
+    spills = result.spill_stores or result.spill_loads
+    return f"{formatting.size(spills)} spilled" if spills else "no spills"
 
 
 def boxes(build: BuildReport) -> list[tuple[str, str]]:
@@ -111,4 +118,6 @@ def resources(result: ResultReport) -> list[tuple[str, str]]:
     if stores is not None and loads is not None:
         spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
+    elif result.registers is not None:
+        found.append(("register spills", "not known"))
     return found

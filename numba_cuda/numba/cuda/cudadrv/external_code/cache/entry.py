@@ -74,6 +74,8 @@ class CacheKey:
     uses: tuple[bytes, ...] = field(default=(), compare=False)  # the digests of the keys of what was linked
     base: bytes = field(default=b"", compare=False)  # that of the entry that it is compared with
     run: str = field(default="", compare=False)  # the process that built it
+    # The lines of the same texts as the last run read them, where files were edited and that needed no build.
+    read_before: LineDigests = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -154,18 +156,20 @@ class StoredEntry:
     base: bytes = b""
     uses: tuple[bytes, ...] = ()
     run: str = ""
+    read_before: LineDigests = ()
 
 
 def described(key: CacheKey) -> StoredEntry:
     """Return what `describe` would say of an entry under *key*, without file, times and texts."""
-    known = key.facts(), key.lines(), key.base, key.uses, key.run
+    known = key.facts(), key.lines(), key.base, key.uses, key.run, key.read_before
     return StoredEntry("", 0, 0.0, 0.0, key.kind, key.name, key.digest, key.table, (), *known)
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
     history = {"base": key.base.hex(), "uses": [each.hex() for each in key.uses], "run": key.run}
-    header = json.dumps({**described, **history, "facts": key.facts(), "lines": key.lines()}).encode()
+    lines = {"lines": key.lines(), **({"read_before": key.read_before} if key.read_before else {})}
+    header = json.dumps({**described, **history, "facts": key.facts(), **lines}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -213,12 +217,18 @@ def describe(path: str) -> StoredEntry:
                     parts=_table(header["parts"]),
                     texts=_table(header.get("texts", ())),
                     facts=tuple((str(of), str(label), str(value)) for of, label, value in header.get("facts", ())),
-                    lines=tuple((str(label), tuple(map(str, each))) for label, each in header.get("lines", ())),
+                    lines=read_lines(header.get("lines", ())),
                     base=bytes.fromhex(header.get("base", "")),
                     uses=tuple(map(bytes.fromhex, header.get("uses", ()))),
                     run=str(header.get("run", "")),
+                    read_before=read_lines(header.get("read_before", ())),
                 )
         return entry
+
+
+def read_lines(read: Any) -> LineDigests:
+    """Return digests of lines that were read from JSON."""
+    return tuple((str(label), tuple(map(str, each))) for label, each in read)
 
 
 def _table(read: Any) -> PartsTable:

@@ -12,14 +12,16 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .build_locks import BuildGuard
 from .disk import LOCKS, RUNS, DiskEntries, write_file
+from .entry import LineDigests, read_lines
 
 _run = os.urandom(8).hex()
 _MOST_USED = 64
-_LONGEST = 1 << 16  # bytes
+_LONGEST = 1 << 20  # bytes
 
 
 def current_run() -> str:
@@ -37,6 +39,9 @@ class _Used(NamedTuple):
     run: str
     used: tuple[str, ...]  # in hexadecimal; by this run, the latest last
     before: tuple[str, ...]  # by the run before it
+    # The lines that both read, where files were edited and that needed no build.
+    lines: LineDigests = ()
+    lines_before: LineDigests = ()
 
 
 class LastRuns:
@@ -46,17 +51,24 @@ class LastRuns:
         self._disk, self._guard = disk, guard
         self._known: dict[tuple[str, ...], _Used] = {}  # as this run read it, or noted it since
 
-    def note(self, subject: tuple[str, ...], digest: bytes) -> None:
-        """Note that this run uses the entry with *digest*, which is a build of *subject*."""
+    def note(
+        self, subject: tuple[str, ...], digest: bytes, lines: Callable[[], LineDigests], *, has_built: bool
+    ) -> None:
+        """Note that this run, which *has built* something, uses the entry with *digest*, which is a build of *subject*;
+        and the *lines* of its texts, if they may have been edited since the last run."""
         known = self._read(subject)
         if known == (noted := _with_use(known, digest.hex())):
             return
-        if noted.used == known.used:  # of the last run: the next one reads the same
+        is_edited = has_built or self._is_edited(subject)
+        if not is_edited and noted.used == known.used:  # of the last run: the next one reads the same
             self._known[subject] = noted
             return
         with self._guard.turn(_name(subject), self._disk.private_folder(LOCKS), lambda: None):
             found = self._read_file(subject)  # a worker of the same run may have written it since
-            self._known[subject] = noted = _with_use(found if found.run == _run else known, digest.hex())
+            noted = _with_use(found if found.run == _run else known, digest.hex())
+            if is_edited:
+                noted = noted._replace(lines=tuple((dict(noted.lines) | dict(lines())).items()))
+            self._known[subject] = noted
             self._write(subject, noted)
 
     def earlier(self, subject: tuple[str, ...]) -> tuple[list[bytes], list[bytes]]:
@@ -64,6 +76,18 @@ class LastRuns:
         found = self._read(subject)
         before, own = (found.before, found.used) if found.run == _run else (found.used, ())
         return [*map(bytes.fromhex, before)], [*map(bytes.fromhex, own)]
+
+    def lines_before(self, subject: tuple[str, ...]) -> LineDigests:
+        """Return digests of the lines that the run before this one read, of texts that were edited since a build."""
+        found = self._read(subject)
+        return found.lines_before if found.run == _run else found.lines
+
+    def _is_edited(self, subject: tuple[str, ...]) -> bool:
+        """Whether the file of the kernel was written since the last use was noted."""
+        with contextlib.suppress(OSError):
+            path = self._path(subject)
+            return path is not None and os.stat(subject[1]).st_mtime > os.stat(path).st_mtime
+        return False
 
     def _read(self, subject: tuple[str, ...]) -> _Used:
         if subject not in self._known:
@@ -76,13 +100,17 @@ class LastRuns:
                 with open(path, "rb") as file:
                     read = json.loads(file.read(_LONGEST))
                 used, before = ([bytes.fromhex(each).hex() for each in read[name]] for name in ("used", "before"))
-                return _Used(str(read["run"]), tuple(used), tuple(before))
+                lines = (read_lines(read[name]) for name in ("lines", "lines_before"))
+                return _Used(str(read["run"]), tuple(used), tuple(before), *lines)
         return _Used("", (), ())
 
     def _write(self, subject: tuple[str, ...], used: _Used) -> None:
         with contextlib.suppress(OSError):
             if (path := self._path(subject)) is not None:
-                write_file(path, json.dumps(used._asdict()).encode(), os.path.dirname(path))
+                text = json.dumps(used._asdict())
+                if len(text) > _LONGEST:
+                    text = json.dumps(used._replace(lines=(), lines_before=())._asdict())
+                write_file(path, text.encode(), os.path.dirname(path))
 
     def _path(self, subject: tuple[str, ...]) -> str | None:
         folder = self._disk.private_folder(RUNS)
@@ -90,8 +118,9 @@ class LastRuns:
 
 
 def _with_use(found: _Used, digest: str) -> _Used:
-    own, before = (found.used, found.before) if found.run == _run else ((), found.used)
-    return _Used(_run, (*(each for each in own if each != digest), digest)[-_MOST_USED:], before)
+    if found.run != _run:
+        found = _Used(_run, (), found.used, found.lines, found.lines)
+    return found._replace(used=(*(each for each in found.used if each != digest), digest)[-_MOST_USED:])
 
 
 def _name(subject: tuple[str, ...]) -> bytes:

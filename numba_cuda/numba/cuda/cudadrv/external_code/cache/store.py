@@ -129,6 +129,7 @@ class CacheStore:
         self.remote = self._remote()
         self.statistics = Statistics()
         self._used: dict[bytes, StoredEntry] = {}
+        self._has_built = False
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
         self._runs = LastRuns(self.disk, self._guard)
@@ -344,7 +345,9 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            key = dataclasses.replace(key, base=self._base_digest(key), run=current_run())
+            read_before = self._runs.lines_before(key.subject)
+            key = dataclasses.replace(key, base=self._base_digest(key), run=current_run(), read_before=read_before)
+        self._has_built = True
         if (kept := _kept.get()) is not None:
             kept.append(KeptEntry(key, data, is_portable))
         if memory:
@@ -356,7 +359,7 @@ class CacheStore:
 
     def _note_use(self, key: CacheKey) -> None:
         if key.subject:
-            self._runs.note(key.subject, key.digest)
+            self._runs.note(key.subject, key.digest, key.lines, has_built=self._has_built)
 
     def _base(self, key: CacheKey) -> StoredEntry | None:
         """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in

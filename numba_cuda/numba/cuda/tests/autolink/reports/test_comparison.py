@@ -74,7 +74,7 @@ def reported(tmp_path, front_end):
 
 def of_code(before, now):
     """Return what `changes` says but of the result."""
-    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ")
+    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ", "entry name")
     return [each.what for each in changes(before, now) if not each.what.startswith(results)]
 
 
@@ -496,7 +496,7 @@ def kernel(x):
     [
         ("x * 2.0f", "x - 2.0f", ["deep(float), called by f(float32), was changed by an edit of util.cuh"]),
         ("{1, 2, 3}", "{1, 5, 3}", ["table in edited.cu, used by h(float32), was edited"]),
-        ("__noinline__ ", "", ["slow(float32) was changed by an edit of edited.cu"]),
+        ("__noinline__ ", "", ["slow(float) in edited.cu was edited"]),
         ("k=2.0", "k=5.0", ["k in grow (edited.py:3): 2.0 → 5.0"]),
         (
             "factor = 3\n@cuda.jit(device=True)\ndef grow(x, k=2.0):\n    return x * factor + k",
@@ -669,6 +669,26 @@ def test_an_edit_that_changes_only_what_is_inlined_names_the_function(front_end,
     assert " helper(float) and series(float) called\n" in str(before).partition("1 call")[0]
     assert "inlined: no, helper(float) and series(float) called\n" in str(before)
     assert ">no, helper(float) and series(float) called<" in before.to_html()
+
+
+def test_an_option_of_the_kernel_is_named_once_and_causes_come_before_effects(front_end):
+    library = autolink.cxx("template <class F> __device__ float apply(F f, float x) { return f(x) / x; }")
+
+    def report(**options):
+        def kernel(x):
+            x[0] = library.apply(lambda v: v * 3, x[0])
+
+        return autolink.report(front_end.cuda.jit(kernel, **options), "void(float32[::1])", cc=CC)
+
+    unoptimised = {"opt": False} if front_end.name == "numba-cuda" else {"opt_level": 0}
+    before = report()
+    for options in ({"fastmath": True}, {"debug": True, **unoptimised}):
+        for found in (changes(before, report(**options)), changes(report(**options), before)):
+            named = [each.what for each in found if each.what.startswith("option ")]
+            assert set(named) - {"option lto"} == {f"option {name}" for name in options}
+            assert [each.what for each in found[: len(named)]] == named
+            assert len([each for each in found if "apply" in f"{each.what}{each.before}" and "call" in each.what]) <= 1
+            assert "entry name" in [each.what for each in found] or front_end.name != "numba-cuda"
 
 
 IN_A_FOLDER = """

@@ -327,12 +327,17 @@ def test_other_outputs_and_kernels_without_external_code():
         x[0] = 1
 
     assert build(plain).report.builds[0].calls == ()
-    assert "0 calls of external code" in str(build(plain).report)
+    report = build(plain).report
+    assert "0 calls of external code" in str(report)
+    assert ", spills not known, " in str(report) and "register spills: not known" in str(report)
     for output, kind in (("ptx", "PTX"), ("ltoir", "LTO-IR")):
         (built,) = build(kernel_without_ptx, output=output).report.builds
         assert built.result.kind == kind
         assert [code.kind for code in built.calls[0].returned] == ["CUDA C++ source"]
     assert built.link.origin == "not linked"
+    report = build(kernel_without_ptx, output="ltoir").report
+    assert "not linked, left to the" in str(report) and "with LTO" not in str(report)
+    assert "<h4>Not linked</h4>" in report.to_html()
 
 
 def kernel_without_ptx(x):
@@ -829,7 +834,9 @@ __device__ float apart(float x) { return x * 2; }
     assert sum("-arch=" in line for line in lines) == 1
     assert all(f"result for {each.arch}: cubin" in str(report) for each in report.builds)
     page = report.to_html()
-    assert page.count('<span class="left">no</span>') == 1
+    assert page.count('<span class="left" data-words="not inlined">no</span>') == 1
+    assert page.count('<p class="faint">as for sm_80') == 2 and page.count("library.plus(x[0])") == 1
+    assert page.count("(float32), not inlined<") == 1  # in the graph
     table = page[page.index("<h4>Architectures</h4>") :].partition("</table>")[0]
     assert "<th>occupancy</th><th>inlined</th>" in table
     assert ">1 of 2<" in table and ">100%<" in table
