@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from numba.cuda.cudadrv.external_code.compile.damaged_toolkit import explain_missing_namespace
@@ -20,7 +20,7 @@ from numba_cuda_autolink.printable_texts import did_you_mean
 from ..linkables.compiled_source import unit_of_sources
 from .argument_kinds import split_label
 from .cxx_errors import NAMESPACE, CxxError, make_error
-from .declared_names import find_enumerations, find_members, find_names, find_namespaces, find_template
+from .declared_names import find_declared, find_enumerations, find_members, find_names, find_namespaces, find_template
 from .enumerators import explain_enumerator, find_near
 from .remedies import (
     NUMPY_TYPES,
@@ -98,7 +98,7 @@ def explain_name(error: Diagnostic, label: str, source: CUDASource, target: Targ
     scope = error.unknown.rpartition("::")[0]
     namespaces = {f"{each}::{scope}".strip(":") for each in used}  # a scope as it is written there
     own = [*own_texts(source, target)]
-    declared = sorted({each for namespace in namespaces for each in find_names(own, namespace)})
+    declared = sorted({each for namespace in namespaces for each in _names_for_users(own, namespace)})
     written = {scope, *namespaces}
     if "class or namespace name" in error.text and called.startswith(f"{name}::"):
         name = called.partition("<")[0].rpartition("::")[2]
@@ -125,6 +125,12 @@ def explain_name(error: Diagnostic, label: str, source: CUDASource, target: Targ
     shown = [f"{scope}::{each}" if scope else each for each in declared[:_MOST_NAMES]]
     listed = f"; the source has {', '.join(shown)}{more}" if declared else ""
     return f"declare it in the source, include the header that does, or write its namespace{listed}"
+
+
+def _names_for_users(texts: Sequence[str], namespace: str) -> set[str]:
+    """Return the names that *texts* seem to declare in *namespace*, with those of constants."""
+    constants = (each.name for each in find_declared(texts, namespace) if each.is_constant)
+    return find_names(texts, namespace).union(name for name in constants if "::" not in name)
 
 
 def explain_passed(

@@ -14,6 +14,7 @@ import numpy as np
 from numba.core.utils import OPERATORS_TO_BUILTINS
 
 from numba_cuda_autolink.printable_texts import did_you_mean
+from numba_cuda_autolink.source_syntax import nodes_of
 
 from .kernel_syntax import (
     MADE_BY_NUMPY,
@@ -471,6 +472,20 @@ _COUNT = re.compile(r"(?:not enough|too many) values to unpack \(expected (\d+)(
 _MOST_MEMBERS = 4
 
 
+def _names_of_module(filename: str) -> list[str]:
+    """Return the names that a Python file assigns, imports or defines outside of functions and classes."""
+    found = []
+    for node in (each for tree in nodes_of(filename) if isinstance(tree, ast.Module) for each in tree.body):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.append(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found += [each.asname or each.name.partition(".")[0] for each in node.names]
+        else:
+            names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+            found += [each.id for each in names if isinstance(each.ctx, ast.Store)]
+    return found
+
+
 def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
     """Return the *message* of an error, a diagnosis of a front end, with what to do about it as a last line, if that is
     known. *place* is the file and line that it is about."""
@@ -484,6 +499,8 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
             todo = f"import it before the kernel: import {_SHORT_NAMES.get(name[1], name[1])}"
         elif hasattr(math, name[1]):
             todo = f"import math, and call math.{name[1]}"
+        elif place and (meant := did_you_mean(name[1], _names_of_module(place[0]))):
+            todo = meant.removeprefix("; ")
         return f"{message}\n  what to do: {todo}"
     if _LINEAR_ALGEBRA.match(message):
         return (

@@ -38,7 +38,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     types_of,
     what_differs,
 )
-from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, FILE, PLACE_OF, StoredEntry
+from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, PLACE_OF, StoredEntry
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -297,16 +297,11 @@ def _changed_texts(entry: StoredEntry, before: StoredEntry, known: Mapping[bytes
 def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) -> list[_Build]:
     earlier: dict[Subject, list[StoredEntry]] = {}
     by_digest = {each.digest: each for each in (*known, *entries)}
-    of_code = defaultdict[tuple[str, str], list[StoredEntry]](list)
-    for entry in known:
-        of_code[entry.kind, _own_code(entry)].append(entry)
     found: list[_Build] = []
     for entry in sorted(entries, key=lambda entry: (entry.written, entry.digest)):
         of_name = earlier.setdefault(subject_of(entry), [])
         before = _base(entry, by_digest, of_name)
-        is_first = before is None and entry.kind in KERNELS
-        of_same_code = of_code[entry.kind, _own_code(entry)] if is_first and not of_name and _own_code(entry) else []
-        new = _moved_from(entry, of_same_code) or _first_of(entry, of_name)
+        new = _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = f" of {_beginning(entry)}"
         found.append(_Build(entry, before, new))
@@ -386,41 +381,11 @@ def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
     return ""
 
 
-def _moved_from(entry: StoredEntry, of_code: Iterable[StoredEntry]) -> str:
-    """Return from where a kernel was moved or copied, if one *of* the same *code* was built in a file that is gone, or
-    that was the same: ``, moved from FOLDER``, and of another file of the same folder, ``, moved from FILE``."""
-    path, lines = fact(entry, "path"), _lines_of_file(entry)
-    folder, name = os.path.split(path)
-    for other in of_code:
-        place = fact(other, "path")
-        old_folder, old_name = os.path.split(place)
-        if place == path or other.written > entry.written or (name != old_name and folder != old_folder):
-            continue
-        where = old_folder if folder != old_folder else old_name
-        if not os.path.exists(place):
-            return f", moved from {where}"
-        if lines and _lines_of_file(other) == lines:
-            return f", copied from {where}"
-    return ""
-
-
-def _lines_of_file(entry: StoredEntry) -> tuple[str, ...]:
-    """Return digests of the lines of the file that a kernel is in; empty if they are not known."""
-    lines = dict(entry.lines)
-    return lines.get(OWN_FILE) or lines.get(f"{FILE}{os.path.basename(fact(entry, 'path'))}", ())
-
-
 def _beginning(entry: StoredEntry) -> str:
     """Return how the text of inline C++ begins."""
     text = next((text for label, text in entry.texts if label.startswith("source ")), "").strip()
     first = text.partition("\n")[0].rstrip()
     return f"the text {first[:_LONGEST_BEGINNING]!r}..." if first else "this text"
-
-
-def _own_code(entry: StoredEntry) -> str:
-    """Return the digest of a kernel's own Python; empty for other entries."""
-    own = fact(entry, "kernel").rpartition("<locals>.")[2]
-    return next((value for subject, label, value in entry.facts if label == "code" and subject == own), "")
 
 
 def _output(entry: StoredEntry) -> str:

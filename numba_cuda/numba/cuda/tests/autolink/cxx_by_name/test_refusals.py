@@ -1330,3 +1330,9 @@ def test_an_error_in_a_header_of_cuda_is_at_the_line_that_instantiates_it():
     assert 'no operator "<" matches these operands' in first
     assert second == f"  at: {__file__}:{line}"
     assert "in the header: " in message(lib, "f", ("float32",)) and third
+
+
+def test_a_misspelt_constant_gets_the_one_that_is_meant():
+    lib = autolink.cxx("constexpr int lanes = 4; __device__ int n;")
+    with pytest.raises(autolink.CxxError, match=r"did you mean lanes\?"):
+        lib.eval("lane")

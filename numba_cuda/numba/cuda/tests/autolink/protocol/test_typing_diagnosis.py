@@ -272,6 +272,13 @@ def outer_without(x):
     return inner_without(x) + 1
 
 
+def test_a_misspelt_name_of_the_module_gets_the_one_that_is_meant():
+    def kernel(x):
+        x[0] = inner_wihtout(x[0])  # noqa: F821
+
+    assert "what to do: did you mean inner_without?\n" in _refused(kernel)
+
+
 def test_a_name_that_is_not_defined_is_shown_where_a_device_function_has_it():
     def kernel(x):
         x[0] = outer_without(x[0])
