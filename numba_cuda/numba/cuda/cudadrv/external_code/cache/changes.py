@@ -141,13 +141,8 @@ def nearest(entry: StoredEntry, others: Sequence[StoredEntry]) -> StoredEntry | 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
     """Whether the files of two kernels are known to differ in the lines of the kernels alone."""
-    around = [_lines_around(each) for each in (_lines_before(before, after), dict(after.lines))]
+    around = [_lines_around(dict(each.lines)) for each in (before, after)]
     return None not in around and around[0] == around[1]
-
-
-def _lines_before(before: StoredEntry, after: StoredEntry) -> dict[str, tuple[str, ...]]:
-    """Return digests of the lines of the texts of *before* as the last run before *after* read them."""
-    return dict(before.lines) | (dict(after.read_before) if after.base == before.digest else {})
 
 
 def _lines_around(lines: dict[str, tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -297,7 +292,7 @@ def _in_words(
 
 def _changed_lines(label: str, before: StoredEntry, after: StoredEntry) -> str:
     """Return which lines changed in the text behind a fact, where they are in *after*; nothing if it is not known."""
-    old, new = (each.get(label, ()) for each in (_lines_before(before, after), dict(after.lines)))
+    old, new = (dict(each.lines).get(label, ()) for each in (before, after))
     if not (old and new):
         return ""
     offsets = [sum(1 for _ in itertools.takewhile(lambda line: not line, each)) for each in (old, new)]

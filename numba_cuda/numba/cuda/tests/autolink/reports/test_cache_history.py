@@ -401,6 +401,44 @@ def test_lines_are_compared_with_those_that_the_last_run_read(files):
     assert run(files) == ["m.py:kernel: m.py changed: line 1 (line information)"]
 
 
+BUILT = """\
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("ten.cu")
+FLAG = False
+STEP = 1
+
+
+def kernel(x):
+    t = lib.ten(x[0])
+    x[0] = t
+    if FLAG:
+        x[0] += STEP
+
+
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_an_edit_that_needed_no_build_is_no_cause_of_the_next_one(files):
+    """The name of a local variable, a docstring, a value that is not used; also if a run after it edited nothing, and
+    where it is taken back."""
+    edits = ("    t = lib", "    'Text.'\n    tmp = lib"), ("= t\n", "= tmp\n"), ("STEP = 1", "STEP = 2")
+    (files / "m.py").write_text(BUILT)
+    assert run(files) == ["m.py:kernel: first build"]
+    rewrite(files / "m.py", *edits)
+    assert run(files) == []
+    assert run(files) == []
+    rewrite(files / "ten.cu", ("10", "11"))
+    assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
+    rewrite(files / "m.py", *((new, old) for old, new in edits))
+    assert run(files) == []
+    rewrite(files / "ten.cu", ("11", "12"))
+    assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
+    assert cache.why("kernel").builds[0]["edited"] == []
+
+
 CLOSURES = """\
 from numba import cuda
 from numba.cuda import autolink
