@@ -13,7 +13,7 @@ from .short_tracebacks import running_shell
 from .source_syntax import columns_of_message, shared_arrays
 
 _CELL = re.compile(r"(?:.*[/\\])?ipykernel_\d+[/\\]\d+\.py|<ipython-input-.*>")
-_SHARED_ARRAY = re.compile(r"_cudapy_smem_(\d+)|static_shared_memory(?:_(\d+))?")
+_SHARED_ARRAY = re.compile(r"_cudapy_smem_(\d+)(?:_[0-9a-f]{16})?|static_shared_memory(?:_(\d+))?")
 _LONGEST_LINE = 100
 _noted: dict[str, str] = {}  # names of cells of another process, by their files
 

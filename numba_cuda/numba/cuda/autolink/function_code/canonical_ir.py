@@ -36,6 +36,7 @@ _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
 _ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 0x...>"
 _TYPE = re.compile(r"(6RecordILi|18DeviceCallableTypeILi)(\d+)(?=E)")
 _BYTES = re.compile(r'@"\.bytes\.(-?\d+)"')
+_SHARED = re.compile(r"\b_cudapy_smem_(\d+)\b")  # numbered in the process
 _DIGITS = 16  # of a digest: 64 bits
 _DIGEST = re.compile(rf"(?<=_)[0-9a-f]{{{_DIGITS}}}(?![0-9A-Za-z])")  # in a name
 _LINES = re.compile(r"^!\d+ = (?:distinct )?!DI.*\n|,? !dbg !\d+", re.MULTILINE)
@@ -44,12 +45,13 @@ _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 def with_canonical_names(texts: Iterable[str]) -> list[str]:
     """Return the *texts* of a kernel's LLVM modules, or its names, with canonical names."""
-    numbers, addresses, types, constants = (_Numbers() for _ in range(4))
+    numbers, addresses, types, constants, shared = (_Numbers() for _ in range(5))
     texts = _rename(texts, lambda unique_id: f"v{numbers[unique_id]}")
     # As long as before: a length stands in front of each part of a mangled name.
     texts = [_ADDRESS.sub(lambda found: f"{addresses[found[0]]:0{len(found[0])}x}", text) for text in texts]
     texts = [_TYPE.sub(lambda found: f"{found[1]}{types[found[0]]}", text) for text in texts]
     texts = [_BYTES.sub(lambda found: f'@".bytes.{constants[found[1]]}"', text) for text in texts]
+    texts = [_SHARED.sub(lambda found: f"_cudapy_smem_{shared[found[1]]}", text) for text in texts]
     return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
 
 
@@ -65,7 +67,8 @@ def with_names_by_content(texts: Iterable[str]) -> list[str]:
     """
     canonical = with_canonical_names(texts)
     content = hashlib.sha256("\0".join(canonical).encode()).hexdigest()[:_DIGITS]
-    return _rename(canonical, lambda number: f"v{number}h{content}")
+    named = [_SHARED.sub(rf"_cudapy_smem_\1_{content}", text) for text in canonical]
+    return _rename(named, lambda number: f"v{number}h{content}")
 
 
 def _rename(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
@@ -117,7 +120,8 @@ class NamedModules:
         """Return *modules*, the first of which defines `NAMELESS`, with a symbol by content that is *readable*."""
         # In debug mode each module is compiled by itself, and must keep what another one needs.
         linkage = "weak_odr" if target.debug else "linkonce_odr"
-        texts = list(_with_own_names(compatible_with_cxx(with_canonical_names(modules)), linkage))
+        named = [_SHARED.sub(rf"{NAMELESS}_shared_\1", text) for text in with_canonical_names(modules)]
+        texts = list(_with_own_names(compatible_with_cxx(named), linkage))
         digest = hashlib.sha256()
         for text in texts:
             digest.update(len(text).to_bytes(8, "little") + text.encode())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.source_locations import shown_file
@@ -22,8 +23,9 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) 
     took = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
     took += ", stored earlier under its link key" if call.stored else ""
     returned = tuple(
-        _code(code) if seen.setdefault(code, number) == number else Item(code.title, f"same as for call {seen[code]}")
+        _code(code) if first == number else Item(code.title, f"same as for call {first}")
         for code in call.returned
+        for first in [seen.setdefault(replace(code, brought_by=()), number)]
     )
     of = [Item("object", whole)] if (whole := whole_name(call)) else []
     if call.expression and seen.setdefault(call.expression, number) == number:

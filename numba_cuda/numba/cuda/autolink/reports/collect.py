@@ -68,8 +68,11 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
     codes, functions = _codes(facts, items, known)
     codes = _with_names_of_calls(codes, facts.calls)
     parts = [part for code in codes for part in code.parts or (code,)]
-    returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
-    calls = tuple(CallReport(**vars(call), returned=each) for call, each in zip(facts.calls, returned, strict=True))
+    returned: dict[str, list[CodeReport]] = {}
+    for part in parts:
+        for site in part.brought_by:
+            returned.setdefault(site, []).append(replace(part, brought_by=(site,)))
+    calls = tuple(CallReport(**vars(call), returned=tuple(returned.get(call.site, ()))) for call in facts.calls)
     used: dict[str, Any] = {}
     shown: tuple[ListingReport, ...] = ()
     if output == "cubin":
@@ -164,8 +167,11 @@ def _link(record: FunctionRecord, codes: tuple[CodeReport, ...]) -> LinkReport:
         by = "program that links the LTO-IR" if isinstance(record, BuildRecord) else "kernels that call it"
         return LinkReport(True, f"left to the {by}", None, codes, "", NOT_LINKED, None)
     if (link := facts.link) is None:
-        lto = facts.target.lto
-        return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
+        lto, front_end = facts.target.lto, _front_end(record)
+        is_default = front_end == "numba-cuda-mlir" and not lto and not facts.target.debug
+        so = f"{front_end} compiles a kernel without external code so, unless lto=True is given"
+        reason = so if is_default else _lto_reason(facts.target, lto, codes)
+        return LinkReport(lto, reason, None, codes, facts.log, "built", None)
     reason = _lto_reason(facts.target, link.lto, codes)
     return LinkReport(link.lto, reason, link.options, codes, link.log, link.origin, link.seconds)
 

@@ -26,7 +26,8 @@ class CodeReport:
     Attributes
     ----------
     brought_by:
-        The call sites that returned it, or ``link=``; empty for the kernel's own code.
+        The call sites that returned it, of what a call ``returned`` that of the call alone, or ``link=``; empty for the
+        kernel's own code.
     defines, undefined:
         The symbols that it defines for others, and those that it needs of other code in the link; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.

@@ -143,7 +143,8 @@ def test_what_each_call_returned(report):
     assert [code.name for code in second.returned] == ["power_3.cu", "helper_3.ptx"]
     assert (caller.defines, caller.undefined) == (("power_3",), ("helper_3",))
     assert (helper.kind, helper.defines, helper.undefined, helper.compiled) == ("PTX", ("helper_3",), (), None)
-    assert third.returned == second.returned
+    assert [each.brought_by for each in third.returned] == [(third.site,)] * 2
+    assert [dataclasses.replace(each, brought_by=(second.site,)) for each in third.returned] == [*second.returned]
     assert all(call.seconds > 0 for call in built.calls)
 
 
@@ -1037,3 +1038,28 @@ def test_a_kernel_that_is_passed_to_cxx_is_refused_in_one_sentence():
     exec("@cuda.jit\ndef grow(x): x[0] = 1\n@cuda.jit\ndef kernel(x):\n    x[0] = apply(grow, x[0])", names)
     with pytest.raises(TypingError, match=r"^C\+\+ takes a device function, got the kernel 'grow'\n"):
         autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+
+def test_the_size_of_a_report_is_linear_in_the_calls():
+    square = autolink.cxx("__device__ float square(float x) { return x * x; }").square
+
+    def size(calls):
+        names = {"square": square}
+        lines = "".join(f"    x[{n}] = square(x[{n}])\n" for n in range(calls))
+        exec(f"def kernel(x):\n    x[0] = 0\n{lines}", names)
+        report = autolink.report(cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+        assert autolink.Report.from_json(report.to_json()) == report
+        return len(report.to_json())
+
+    of_no_call, of_ten, of_forty = size(0), size(10), size(40)
+    assert of_forty - of_no_call < 4.5 * (of_ten - of_no_call)
+
+
+def test_a_kernel_of_numba_cuda_mlir_without_external_code_says_who_chose_no_lto():
+    mlir = pytest.importorskip("numba_cuda_mlir").cuda
+
+    def kernel(x):
+        x[0] = 1
+
+    report = autolink.report(mlir.jit(kernel), "void(float32[::1])", cc=CC)
+    assert "numba-cuda-mlir compiles a kernel without external code so" in report.builds[0].link.why
