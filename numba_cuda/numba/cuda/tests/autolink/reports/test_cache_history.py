@@ -828,6 +828,46 @@ def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, 
     assert "nothing is cached under the name 'm.py:kernle'; did you mean m.py:kernel" in error
 
 
+TYPES = """\
+import numpy as np
+from numba import cuda, float32, float64
+from numba.cuda import autolink
+from cfg import T
+
+lib = autolink.cxx("ten.cu")
+A = float32
+D = np.dtype("f4")
+
+
+def make(U):
+    def kernel(x):
+        a, b, c, d = cuda.local.array(4, T), cuda.local.array(4, A), cuda.local.array(4, D), cuda.local.array(4, U)
+        a[1] = b[1] = c[1] = d[1] = x[1] * x[0]
+        x[0] = lib.ten(x[0]) + a[1] / x[2] + b[1] / x[3] + c[1] / x[4] + d[1] / x[5]
+        x[1] = np.float32(x[0]) / x[7]
+
+    return kernel
+
+
+autolink.build(make(np.float32), "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_types_are_values(files):
+    """Of Numba and of NumPy, in globals, other modules and closures."""
+    (files / "m.py").write_text(TYPES)
+    (files / "cfg.py").write_text("from numba import float32, float64\nT = float32\n")
+    assert run(files) == ["m.py:kernel: first build, made with U=float32"]
+    rewrite(files / "cfg.py", ("T = float32", "T = float64"))
+    assert run(files) == ["m.py:kernel: value T: float32 -> float64 (cfg.py:2)"]
+    rewrite(files / "m.py", ("A = float32", "A = float64"), ('"f4"', '"f8"'))
+    assert run(files) == ["m.py:kernel: value A: float32 -> float64 (m.py:7), value D: float32 -> float64 (m.py:8)"]
+    rewrite(files / "m.py", ("make(np.float32)", "make(np.float64)"))
+    assert run(files) == ["m.py:kernel: made with U=float64, not float32"]
+    rewrite(files / "m.py", ("= np.float32(", "= np.float64("))
+    assert run(files) == ["m.py:kernel changed: line 16"]
+
+
 def test_lines_of_generated_code_are_those_of_its_text(files):
     source = '\n#include <cuda/std/cmath>\nextern "C" __device__ float twice(float x) {\n    return x * 2;\n}'
 
