@@ -905,6 +905,41 @@ def test_a_header_that_is_found_elsewhere_is_named(files):
     assert told("ten.cu", "program")[0] == "sm_90   ten.cu: gain.h: inc/gain.h -> gain.h"
 
 
+def test_a_header_that_hides_another_is_named(files):
+    for folder in "inc1", "inc2", "project":
+        (files / folder).mkdir()
+    (files / "inc2" / "gain.h").write_text("#define GAIN 1\n")
+    folders = [str(files / each) for each in ("inc1", "inc2")]
+    rewrite(files / "ten.cu", ("template", "#include <gain.h>\ntemplate"), ("T(10)", "T(GAIN)"))
+    rewrite(files / "m.py", ("cu')", f"cu', include_paths={folders!r})"))
+    (files / "project" / "n.py").write_text((files / "m.py").read_text())
+    names = "m.py", "project/n.py"
+    for name in names:
+        build(files / name)
+    (files / "inc1" / "gain.h").write_text("#define GAIN 6\n")
+    for name in names:
+        build(files / name)
+    assert told("m.py:kernel")[0] == "sm_90   m.py:kernel: inc1/gain.h is used, inc2/gain.h is not used"
+    first, second = (os.path.join(each, "gain.h") for each in folders)
+    assert told("n.py:kernel")[0] == f"sm_90   n.py:kernel: {first} is used, {second} is not used"
+    assert told("ten.cu", "program")[0] == "sm_90   ten.cu: inc1/gain.h is used, inc2/gain.h is not used"
+    rewrite(files / "inc1" / "gain.h", ("6", "7"))
+    build(files / "m.py")
+    assert told("m.py:kernel")[0] == "sm_90   m.py:kernel: gain.h changed: line 1"
+
+
+def test_a_header_that_moves_with_its_source_is_one(files):
+    """As where both are generated in another folder each time."""
+    for number in "1", "2":
+        folder = files / number
+        folder.mkdir()
+        (folder / "gain.h").write_text(f"#define GAIN {number}\n")
+        (folder / "ten.cu").write_text('#include "gain.h"\n' + SOURCE.replace("10", "GAIN"))
+        (files / "m.py").write_text(KERNEL.format(file=str(folder / "ten.cu")))
+        build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: gain.h changed: line 1"
+
+
 def test_what_is_not_cached_is_listed_last(files):
     for number in 1, 2:
         build(files / "m.py")
