@@ -312,11 +312,11 @@ def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) 
 def _base(
     entry: StoredEntry, entries: Mapping[bytes, StoredEntry], earlier: Sequence[StoredEntry]
 ) -> StoredEntry | None:
-    """Return what *entry* is compared with: what its record names, or else, as where that was removed or is on another
-    machine, the latest of the *earlier* ones of other runs that were built for the same call and made with the same
-    values; ``None`` if there is none."""
+    """Return what *entry* is compared with: what its record names, as the last run knew it, or else, as where that was
+    removed or is on another machine, the latest of the *earlier* ones of other runs that were built for the same call
+    and made with the same values; ``None`` if there is none."""
     if entry.base in entries:
-        return entries[entry.base]
+        return entries[entry.base].as_known(entry.facts_before, entry.read_before)
     of_call = call_of(entry), made_with(entry)
     alike = (each for each in reversed(earlier) if (call_of(each), made_with(each)) == of_call)
     return next((each for each in alike if each.digest != entry.digest and not each.run == entry.run != ""), None)

@@ -141,13 +141,8 @@ def nearest(entry: StoredEntry, others: Sequence[StoredEntry]) -> StoredEntry | 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
     """Whether the files of two kernels are known to differ in the lines of the kernels alone."""
-    around = [_lines_around(each) for each in (_lines_before(before, after), dict(after.lines))]
+    around = [_lines_around(dict(each.lines)) for each in (before, after)]
     return None not in around and around[0] == around[1]
-
-
-def _lines_before(before: StoredEntry, after: StoredEntry) -> dict[str, tuple[str, ...]]:
-    """Return digests of the lines of the texts of *before* as the last run before *after* read them."""
-    return dict(before.lines) | (dict(after.read_before) if after.base == before.digest else {})
 
 
 def _lines_around(lines: dict[str, tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -208,6 +203,9 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
                 continue  # what the kernel was made with says it
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
+        if label == "file" and (files := _other_file(subject, before, after)) is not None:
+            found += [f"{files[1]} is used", f"{files[0]} is not used"]
+            continue
         if label.startswith("value "):  # of a module, which several of its functions may read
             of_module = subject.rpartition(":")[0], label, *map(str, values)
             if of_module in seen:
@@ -243,6 +241,28 @@ def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, st
             where = f" in another working directory: {' -> '.join(folders)}" if folders[0] != folders[1] else " again"
             found.append(f"{subject}: compiled{where}")
     return found
+
+
+def _other_file(name: str, before: StoredEntry, after: StoredEntry) -> tuple[str, str] | None:
+    """Return the paths of the files of a *name* that two entries read, relative to the folder of what was built where
+    they are in it, if the entries read two files: one that moved with that folder, or with a source, is one."""
+    entries = before, after
+    old, new = ({of: path for of, label, path in each.facts if label == "at"} for each in entries)
+    if not (name in old and name in new):
+        return None
+    folders = [os.path.dirname(fact(each, "path")) for each in entries]
+    sources = [subject for subject, label, _ in after.facts if label == "include_paths" and subject in old.keys() & new]
+    places = [folders, *([os.path.dirname(each[source]) for each in (old, new)] for source in sources)]
+    paths = old[name], new[name]
+    if any(
+        len({os.path.relpath(*pair) for pair in zip(paths, each, strict=True)}) == 1 for each in places if all(each)
+    ):
+        return None
+    first, second = (
+        path.removeprefix(os.path.join(folder, "")) if folder else path
+        for path, folder in zip(paths, folders, strict=True)
+    )
+    return first, second
 
 
 def _moved_files(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
@@ -297,7 +317,7 @@ def _in_words(
 
 def _changed_lines(label: str, before: StoredEntry, after: StoredEntry) -> str:
     """Return which lines changed in the text behind a fact, where they are in *after*; nothing if it is not known."""
-    old, new = (each.get(label, ()) for each in (_lines_before(before, after), dict(after.lines)))
+    old, new = (dict(each.lines).get(label, ()) for each in (before, after))
     if not (old and new):
         return ""
     offsets = [sum(1 for _ in itertools.takewhile(lambda line: not line, each)) for each in (old, new)]

@@ -74,8 +74,10 @@ class CacheKey:
     uses: tuple[bytes, ...] = field(default=(), compare=False)  # the digests of the keys of what was linked
     base: bytes = field(default=b"", compare=False)  # that of the entry that it is compared with
     run: str = field(default="", compare=False)  # the process that built it
-    # The lines of the same texts as the last run read them, where files were edited and that needed no build.
+    # The lines of the same texts as the last run read them, and the facts of the base as that run knew them, where
+    # something was edited and that needed no build.
     read_before: LineDigests = field(default=(), compare=False)
+    facts_before: Facts = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         labels = [label for label, _ in self.parts]
@@ -157,19 +159,30 @@ class StoredEntry:
     uses: tuple[bytes, ...] = ()
     run: str = ""
     read_before: LineDigests = ()
+    facts_before: Facts = ()
+
+    def as_known(self, facts: Facts, lines: LineDigests) -> StoredEntry:
+        """Return the entry as a later run knew it, which found it in the cache with these *facts*, if any, and read
+        these *lines*."""
+        all_lines = dict(self.lines) | dict(lines)
+        return dataclasses.replace(self, facts=facts or self.facts, lines=tuple(all_lines.items()))
 
 
 def described(key: CacheKey) -> StoredEntry:
     """Return what `describe` would say of an entry under *key*, without file, times and texts."""
-    known = key.facts(), key.lines(), key.base, key.uses, key.run, key.read_before
+    known = key.facts(), key.lines(), key.base, key.uses, key.run, key.read_before, key.facts_before
     return StoredEntry("", 0, 0.0, 0.0, key.kind, key.name, key.digest, key.table, (), *known)
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
     described = {"kind": key.kind, "name": key.name, "parts": key.table, "texts": key.texts}
-    history = {"base": key.base.hex(), "uses": [each.hex() for each in key.uses], "run": key.run}
-    lines = {"lines": key.lines(), **({"read_before": key.read_before} if key.read_before else {})}
-    header = json.dumps({**described, **history, "facts": key.facts(), **lines}).encode()
+    history: dict[str, Any] = {"base": key.base.hex(), "uses": [each.hex() for each in key.uses], "run": key.run}
+    known = {"facts": key.facts(), "lines": key.lines()}
+    if key.read_before:
+        history["read_before"] = key.read_before
+    if key.facts_before:
+        history["facts_before"] = key.facts_before
+    header = json.dumps({**described, **history, **known}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     rest = header + data
     return prefix + _checksum(prefix, rest) + rest
@@ -216,12 +229,13 @@ def describe(path: str) -> StoredEntry:
                     digest=digest,
                     parts=_table(header["parts"]),
                     texts=_table(header.get("texts", ())),
-                    facts=tuple((str(of), str(label), str(value)) for of, label, value in header.get("facts", ())),
+                    facts=read_facts(header.get("facts", ())),
                     lines=read_lines(header.get("lines", ())),
                     base=bytes.fromhex(header.get("base", "")),
                     uses=tuple(map(bytes.fromhex, header.get("uses", ()))),
                     run=str(header.get("run", "")),
                     read_before=read_lines(header.get("read_before", ())),
+                    facts_before=read_facts(header.get("facts_before", ())),
                 )
         return entry
 
@@ -229,6 +243,11 @@ def describe(path: str) -> StoredEntry:
 def read_lines(read: Any) -> LineDigests:
     """Return digests of lines that were read from JSON."""
     return tuple((str(label), tuple(map(str, each))) for label, each in read)
+
+
+def read_facts(read: Any) -> Facts:
+    """Return facts that were read from JSON."""
+    return tuple((str(of), str(label), str(value)) for of, label, value in read)
 
 
 def _table(read: Any) -> PartsTable:

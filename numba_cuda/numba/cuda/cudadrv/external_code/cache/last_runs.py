@@ -12,12 +12,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .build_locks import BuildGuard
 from .disk import LOCKS, RUNS, DiskEntries, write_file
-from .entry import LineDigests, read_lines
+from .entry import CacheKey, Facts, LineDigests, read_facts, read_lines
 
 _run = os.urandom(8).hex()
 _MOST_USED = 64
@@ -42,6 +41,9 @@ class _Used(NamedTuple):
     # The lines that both read, where files were edited and that needed no build.
     lines: LineDigests = ()
     lines_before: LineDigests = ()
+    # What both knew of entries, by their digests, where that is not what the entries say.
+    facts: tuple[tuple[str, Facts], ...] = ()
+    facts_before: tuple[tuple[str, Facts], ...] = ()
 
 
 class LastRuns:
@@ -51,13 +53,12 @@ class LastRuns:
         self._disk, self._guard = disk, guard
         self._known: dict[tuple[str, ...], _Used] = {}  # as this run read it, or noted it since
 
-    def note(
-        self, subject: tuple[str, ...], digest: bytes, lines: Callable[[], LineDigests], *, has_built: bool
-    ) -> None:
-        """Note that this run, which *has built* something, uses the entry with *digest*, which is a build of *subject*;
-        and the *lines* of its texts, if they may have been edited since the last run."""
+    def note(self, key: CacheKey, *, has_built: bool) -> None:
+        """Note that this run, which *has built* something, uses the entry under *key*, which has a subject; and its
+        lines and facts, if these may have been edited since the last run."""
+        subject, digest = key.subject, key.digest.hex()
         known = self._read(subject)
-        if known == (noted := _with_use(known, digest.hex())):
+        if known == (noted := _with_use(known, digest)):
             return
         is_edited = has_built or self._is_edited(subject)
         if not is_edited and noted.used == known.used:  # of the last run: the next one reads the same
@@ -65,9 +66,13 @@ class LastRuns:
             return
         with self._guard.turn(_name(subject), self._disk.private_folder(LOCKS), lambda: None):
             found = self._read_file(subject)  # a worker of the same run may have written it since
-            noted = _with_use(found if found.run == _run else known, digest.hex())
+            noted = _with_use(found if found.run == _run else known, digest)
             if is_edited:
-                noted = noted._replace(lines=tuple((dict(noted.lines) | dict(lines())).items()))
+                lines, facts = dict(noted.lines) | dict(key.lines()), dict(noted.facts) | {digest: key.facts()}
+                entry = self._disk.entry(key.digest)
+                if entry is None or entry.facts == facts[digest]:
+                    del facts[digest]
+                noted = noted._replace(lines=tuple(lines.items()), facts=tuple(facts.items()))
             self._known[subject] = noted
             self._write(subject, noted)
 
@@ -81,6 +86,11 @@ class LastRuns:
         """Return digests of the lines that the run before this one read, of texts that were edited since a build."""
         found = self._read(subject)
         return found.lines_before if found.run == _run else found.lines
+
+    def facts_before(self, subject: tuple[str, ...], digest: bytes) -> Facts:
+        """Return what the run before this one knew of the entry with *digest*; nothing if that is what it says."""
+        found = self._read(subject)
+        return dict(found.facts_before if found.run == _run else found.facts).get(digest.hex(), ())
 
     def _is_edited(self, subject: tuple[str, ...]) -> bool:
         """Whether the file of the kernel was written since the last use was noted."""
@@ -100,8 +110,13 @@ class LastRuns:
                 with open(path, "rb") as file:
                     read = json.loads(file.read(_LONGEST))
                 used, before = ([bytes.fromhex(each).hex() for each in read[name]] for name in ("used", "before"))
-                lines = (read_lines(read[name]) for name in ("lines", "lines_before"))
-                return _Used(str(read["run"]), tuple(used), tuple(before), *lines)
+                lines, lines_before = (read_lines(read[name]) for name in ("lines", "lines_before"))
+                facts, facts_before = (
+                    tuple((str(digest), read_facts(each)) for digest, each in read[name])
+                    for name in ("facts", "facts_before")
+                )
+                known = lines, lines_before, facts, facts_before
+                return _Used(str(read["run"]), tuple(used), tuple(before), *known)
         return _Used("", (), ())
 
     def _write(self, subject: tuple[str, ...], used: _Used) -> None:
@@ -109,7 +124,7 @@ class LastRuns:
             if (path := self._path(subject)) is not None:
                 text = json.dumps(used._asdict())
                 if len(text) > _LONGEST:
-                    text = json.dumps(used._replace(lines=(), lines_before=())._asdict())
+                    text = json.dumps(used._replace(lines=(), lines_before=(), facts=(), facts_before=())._asdict())
                 write_file(path, text.encode(), os.path.dirname(path))
 
     def _path(self, subject: tuple[str, ...]) -> str | None:
@@ -119,7 +134,8 @@ class LastRuns:
 
 def _with_use(found: _Used, digest: str) -> _Used:
     if found.run != _run:
-        found = _Used(_run, (), found.used, found.lines, found.lines)
+        facts = tuple((each, known) for each, known in found.facts if each in found.used)
+        found = _Used(_run, (), found.used, found.lines, found.lines, facts, facts)
     return found._replace(used=(*(each for each in found.used if each != digest), digest)[-_MOST_USED:])
 
 

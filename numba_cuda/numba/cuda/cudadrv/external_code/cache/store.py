@@ -345,8 +345,9 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            read_before = self._runs.lines_before(key.subject)
-            key = dataclasses.replace(key, base=self._base_digest(key), run=current_run(), read_before=read_before)
+            base, lines = self._base_digest(key), self._runs.lines_before(key.subject)
+            facts = self._runs.facts_before(key.subject, base)
+            key = dataclasses.replace(key, base=base, run=current_run(), read_before=lines, facts_before=facts)
         self._has_built = True
         if (kept := _kept.get()) is not None:
             kept.append(KeptEntry(key, data, is_portable))
@@ -359,7 +360,7 @@ class CacheStore:
 
     def _note_use(self, key: CacheKey) -> None:
         if key.subject:
-            self._runs.note(key.subject, key.digest, key.lines, has_built=self._has_built)
+            self._runs.note(key, has_built=self._has_built)
 
     def _base(self, key: CacheKey) -> StoredEntry | None:
         """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in
@@ -370,6 +371,11 @@ class CacheStore:
             [self._used_entry(each) for each in digests if each != key.digest]
             for digests in self._runs.earlier(key.subject)
         )
+        lines = self._runs.lines_before(key.subject)
+        before = [
+            None if each is None else each.as_known(self._runs.facts_before(key.subject, each.digest), lines)
+            for each in before
+        ]
         if of_call := [each for each in before if each is not None and call_of(each) == call_of(entry)]:
             base = nearest(entry, of_call)
             # Of a kernel that was made with these values, the entry may have been removed.

@@ -24,6 +24,19 @@ _imported = time.time()
 _LONGEST = 60  # characters of a value
 _MOST_TEXT = 1 << 17  # characters of the files of a kernel's functions, to show which lines were edited
 _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
+# The modules of Numba types of the front ends, and the types that kernels have as constants, which are their dtypes.
+_TYPES = ("numba.cuda.types", "numba_cuda_mlir.numba_cuda.types")
+_DTYPES = (
+    "Number",
+    "Boolean",
+    "Record",
+    "Array",
+    "BaseTuple",
+    "NPDatetime",
+    "NPTimedelta",
+    "CharSeq",
+    "UnicodeCharSeq",
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ class PythonFunction:
         for label, named, place in self.closures:
             values += [(name, label, named), *([(name, f"{PLACE_OF}{label}", place)] if place else [])]
         for label, path, of_class in self.homes:
-            if place := _place_of(label.rpartition(" ")[2].rpartition(".")[2], path, of_class):
+            if place := _place_of(_last_name(label), path, of_class):
                 values.append((name, f"{PLACE_OF}{label}", place))
         return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
@@ -84,6 +97,10 @@ class PythonFunction:
         except (OSError, SyntaxError, ValueError, IndexError):
             return ()
         return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+
+
+def _last_name(label: str) -> str:
+    return label.rpartition(" ")[2].rpartition(".")[2]
 
 
 def _place_of(name: str, path: str, of_class: str) -> str:
@@ -212,7 +229,8 @@ def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], 
     given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
     names |= {f"default {name}": value for name, value in given.items()}
     shown = ((name, constant_text(value)) for name, value in names.items())
-    values = tuple((name, text) for name, text in shown if text)
+    # A class or type under its own name, as `np.float32`, is what the code says.
+    values = tuple((name, text) for name, text in shown if text and text != _last_name(name))
     return values, tuple((label, *homes[label]) for label, _ in values if label in homes)
 
 
@@ -238,8 +256,8 @@ def _place_of_code(code: types.CodeType) -> str:
 
 
 def constant_text(value: Any) -> str:
-    """Return a *value* that Numba compiles as a constant as text, a long one and an array as a digest in ``<>``; empty
-    if it is something else."""
+    """Return a *value* that Numba compiles as a constant as text, also a class, a type of Numba or a dtype of NumPy; a
+    long one and an array as a digest in ``<>``; empty if it is something else."""
     text = _text(value)
     return text if len(text) <= _LONGEST else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"
 
@@ -252,9 +270,19 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         parts = [_text(each) for each in value]
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if all(parts) else ""
+    if isinstance(value, type):
+        return str(value.__name__)
+    if any(isinstance(value, tuple(getattr(each, name, ()) for name in _DTYPES)) for each in _numba_types()):
+        return str(value)
     numpy = sys.modules.get("numpy")  # of which the value is none where that is not imported
+    if numpy is not None and isinstance(value, numpy.dtype):
+        return str(value)
     if numpy is not None and isinstance(value, numpy.generic):
         return f"{type(value).__name__}({value})"
     if numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject:
         return f"<{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()[:16]}>"
     return ""
+
+
+def _numba_types() -> list[types.ModuleType]:
+    return [sys.modules[each] for each in _TYPES if each in sys.modules]

@@ -401,6 +401,44 @@ def test_lines_are_compared_with_those_that_the_last_run_read(files):
     assert run(files) == ["m.py:kernel: m.py changed: line 1 (line information)"]
 
 
+BUILT = """\
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("ten.cu")
+FLAG = False
+STEP = 1
+
+
+def kernel(x):
+    t = lib.ten(x[0])
+    x[0] = t
+    if FLAG:
+        x[0] += STEP
+
+
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_an_edit_that_needed_no_build_is_no_cause_of_the_next_one(files):
+    """The name of a local variable, a docstring, a value that is not used; also if a run after it edited nothing, and
+    where it is taken back."""
+    edits = ("    t = lib", "    'Text.'\n    tmp = lib"), ("= t\n", "= tmp\n"), ("STEP = 1", "STEP = 2")
+    (files / "m.py").write_text(BUILT)
+    assert run(files) == ["m.py:kernel: first build"]
+    rewrite(files / "m.py", *edits)
+    assert run(files) == []
+    assert run(files) == []
+    rewrite(files / "ten.cu", ("10", "11"))
+    assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
+    rewrite(files / "m.py", *((new, old) for old, new in edits))
+    assert run(files) == []
+    rewrite(files / "ten.cu", ("11", "12"))
+    assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
+    assert cache.why("kernel").builds[0]["edited"] == []
+
+
 CLOSURES = """\
 from numba import cuda
 from numba.cuda import autolink
@@ -790,6 +828,46 @@ def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, 
     assert "nothing is cached under the name 'm.py:kernle'; did you mean m.py:kernel" in error
 
 
+TYPES = """\
+import numpy as np
+from numba import cuda, float32, float64
+from numba.cuda import autolink
+from cfg import T
+
+lib = autolink.cxx("ten.cu")
+A = float32
+D = np.dtype("f4")
+
+
+def make(U):
+    def kernel(x):
+        a, b, c, d = cuda.local.array(4, T), cuda.local.array(4, A), cuda.local.array(4, D), cuda.local.array(4, U)
+        a[1] = b[1] = c[1] = d[1] = x[1] * x[0]
+        x[0] = lib.ten(x[0]) + a[1] / x[2] + b[1] / x[3] + c[1] / x[4] + d[1] / x[5]
+        x[1] = np.float32(x[0]) / x[7]
+
+    return kernel
+
+
+autolink.build(make(np.float32), "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_types_are_values(files):
+    """Of Numba and of NumPy, in globals, other modules and closures."""
+    (files / "m.py").write_text(TYPES)
+    (files / "cfg.py").write_text("from numba import float32, float64\nT = float32\n")
+    assert run(files) == ["m.py:kernel: first build, made with U=float32"]
+    rewrite(files / "cfg.py", ("T = float32", "T = float64"))
+    assert run(files) == ["m.py:kernel: value T: float32 -> float64 (cfg.py:2)"]
+    rewrite(files / "m.py", ("A = float32", "A = float64"), ('"f4"', '"f8"'))
+    assert run(files) == ["m.py:kernel: value A: float32 -> float64 (m.py:7), value D: float32 -> float64 (m.py:8)"]
+    rewrite(files / "m.py", ("make(np.float32)", "make(np.float64)"))
+    assert run(files) == ["m.py:kernel: made with U=float64, not float32"]
+    rewrite(files / "m.py", ("= np.float32(", "= np.float64("))
+    assert run(files) == ["m.py:kernel changed: line 16"]
+
+
 def test_lines_of_generated_code_are_those_of_its_text(files):
     source = '\n#include <cuda/std/cmath>\nextern "C" __device__ float twice(float x) {\n    return x * 2;\n}'
 
@@ -825,6 +903,41 @@ def test_a_header_that_is_found_elsewhere_is_named(files):
     build(files / "m.py")
     assert told()[0] == "sm_90   m.py:kernel: gain.h: inc/gain.h -> gain.h"
     assert told("ten.cu", "program")[0] == "sm_90   ten.cu: gain.h: inc/gain.h -> gain.h"
+
+
+def test_a_header_that_hides_another_is_named(files):
+    for folder in "inc1", "inc2", "project":
+        (files / folder).mkdir()
+    (files / "inc2" / "gain.h").write_text("#define GAIN 1\n")
+    folders = [str(files / each) for each in ("inc1", "inc2")]
+    rewrite(files / "ten.cu", ("template", "#include <gain.h>\ntemplate"), ("T(10)", "T(GAIN)"))
+    rewrite(files / "m.py", ("cu')", f"cu', include_paths={folders!r})"))
+    (files / "project" / "n.py").write_text((files / "m.py").read_text())
+    names = "m.py", "project/n.py"
+    for name in names:
+        build(files / name)
+    (files / "inc1" / "gain.h").write_text("#define GAIN 6\n")
+    for name in names:
+        build(files / name)
+    assert told("m.py:kernel")[0] == "sm_90   m.py:kernel: inc1/gain.h is used, inc2/gain.h is not used"
+    first, second = (os.path.join(each, "gain.h") for each in folders)
+    assert told("n.py:kernel")[0] == f"sm_90   n.py:kernel: {first} is used, {second} is not used"
+    assert told("ten.cu", "program")[0] == "sm_90   ten.cu: inc1/gain.h is used, inc2/gain.h is not used"
+    rewrite(files / "inc1" / "gain.h", ("6", "7"))
+    build(files / "m.py")
+    assert told("m.py:kernel")[0] == "sm_90   m.py:kernel: gain.h changed: line 1"
+
+
+def test_a_header_that_moves_with_its_source_is_one(files):
+    """As where both are generated in another folder each time."""
+    for number in "1", "2":
+        folder = files / number
+        folder.mkdir()
+        (folder / "gain.h").write_text(f"#define GAIN {number}\n")
+        (folder / "ten.cu").write_text('#include "gain.h"\n' + SOURCE.replace("10", "GAIN"))
+        (files / "m.py").write_text(KERNEL.format(file=str(folder / "ten.cu")))
+        build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: gain.h changed: line 1"
 
 
 def test_what_is_not_cached_is_listed_last(files):
