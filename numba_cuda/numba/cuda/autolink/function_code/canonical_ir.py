@@ -51,6 +51,9 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
     texts = [_ADDRESS.sub(lambda found: f"{addresses[found[0]]:0{len(found[0])}x}", text) for text in texts]
     texts = [_TYPE.sub(lambda found: f"{found[1]}{types[found[0]]}", text) for text in texts]
     texts = [_BYTES.sub(lambda found: f'@".bytes.{constants[found[1]]}"', text) for text in texts]
+    for text in reversed(texts):  # callees come first, and arrays of one function in order: so messages find variables
+        for number in sorted(map(int, set(_SHARED.findall(text)))):
+            shared[str(number)]
     texts = [_SHARED.sub(lambda found: f"_cudapy_smem_{shared[found[1]]}", text) for text in texts]
     return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
 

@@ -230,7 +230,7 @@ def test_matrix_fragments_compile():
 
 
 def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):
-    (tmp_path / "library.hpp").write_text("int;;;garbage")
+    (tmp_path / "library.hpp").write_text("__device__ int f() { return 1 +; }")
     message = message_of("#include <library.hpp>", include_paths=[tmp_path])
     assert "put a fixed copy into a directory that comes first in the source's include_paths\n" in message
 
