@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How C sees a function of ``declare_device``: what LLVM's types do not tell is what its result pointer points to."""
+"""How C sees a function of ``declare_device``: what LLVM's types do not tell is what its result pointer points to, and
+that it returns nothing, which is a pointer to Numba."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from .c_types import ctype
 
 def prototype_of_declared(function: Any, llvm_type: str, returns: Any) -> CPrototype | None:
     """Return the prototype of a declared *function* with this *llvm_type* that *returns* an integer or a
-    floating-point number by a pointer; ``None`` for another one."""
+    floating-point number by a pointer, or nothing and has the ABI of C; ``None`` for another one."""
     declared = declarations.get(function)
+    if declared is not None and declared.abi == "c" and returns == types.void:
+        return replace(prototype_of_llvm(llvm_type), returns=ctype(returns))
     if declared is None or declared.abi != "numba" or returns not in types.integer_domain | types.real_domain:
         return None
     result = ctype(returns)

@@ -74,6 +74,11 @@ class StoredEntry:
     base: bytes
     uses: tuple[bytes, ...]
     run: str
+    read_before: tuple[tuple[str, tuple[str, ...]], ...]
+    facts_before: tuple[tuple[str, str, str], ...]
+    def as_known(
+        self, facts: tuple[tuple[str, str, str], ...], lines: tuple[tuple[str, tuple[str, ...]], ...]
+    ) -> StoredEntry: ...
 
 @dataclass(frozen=True)
 class History:

@@ -230,8 +230,31 @@ def test_compiled_code_of_link_is_compared(kind):
     ],
 )
 def test_what_numba_passes_to_sources_of_link_fits(signature, code):
-    source = cuda.CUSource(f'extern "C" __device__ int fits{code} {{ return 0; }}')
-    fits = cuda.declare_device("fits", eval(signature, vars(types)), link=source)
+    _build_fitting(signature, f"int fits{code} {{ return 0; }}", "numba")
+
+
+@pytest.mark.parametrize(
+    "signature, code",
+    [
+        ("void(CPointer(float32), voidptr)", "void fits(const float* x, long y) {}"),
+        ("uint8(boolean, int8, uint16)", "unsigned char fits(bool a, char b, short c) { return 0; }"),
+        ("boolean(uint32, int64)", "bool fits(int a, unsigned long b) { return false; }"),
+        ("CPointer(float32)(CPointer(float32))", "float* fits(float* x) { return x; }"),
+        ("float64(float64)", "double fits(double x) { return x; }"),
+    ],
+)
+def test_what_numba_passes_to_c_functions_of_link_fits(signature, code):
+    _build_fitting(signature, code, "c")
+
+
+def test_a_c_function_without_a_result_may_be_compiled_code():
+    code = compiled('extern "C" __device__ void given(float* x) { *x = 1; }', "ltoir")
+    _build_fitting("void(CPointer(float32))", cuda.LTOIR(code), "c", "given")
+
+
+def _build_fitting(signature, code, abi, name="fits"):
+    source = cuda.CUSource(f'extern "C" __device__ {code}') if isinstance(code, str) else code
+    fits = cuda.declare_device(name, eval(signature, vars(types)), link=source, abi=abi)
     arguments = eval(signature, vars(types)).args
     names = ", ".join(f"a{number}" for number in range(len(arguments)))
     namespace = {"fits": fits}
