@@ -10,6 +10,7 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkError
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 SOURCE = """
 template <class T>
@@ -113,6 +114,9 @@ template <class T> __device__ T open(Of<T> a) { return a.x; }
 """
 constrained = autolink.cxx(CONSTRAINED, options={"std": "c++20"})
 INTEGRAL = "std_::is_integral_v<T>"
+TELLS_CONCEPTS = pytest.mark.skipif(
+    cuda_libraries.nvrtc_version() < (13, 0), reason="NVRTC 12 does not tell a concept from what it does not deduce"
+)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +128,8 @@ INTEGRAL = "std_::is_integral_v<T>"
         ("before(x[0])", f"a constraint of before does not hold with T = float32: {INTEGRAL}"),
         ("sized(x[0])", "a constraint of sized does not hold with T = float32: c.size()"),
         ("two(x[0])", f"constraints of two do not hold: {INTEGRAL}; std_::is_pointer_v<T>"),
-        ("whole(x[0])", "float does not satisfy the concept cuda::std::integral"),
-        ("needs(x[0])", "float does not satisfy what needs requires"),
+        pytest.param("whole(x[0])", "float does not satisfy the concept cuda::std::integral", marks=TELLS_CONCEPTS),
+        pytest.param("needs(x[0])", "float does not satisfy what needs requires", marks=TELLS_CONCEPTS),
         ("named(x[0], x[1])", f"a constraint of by_value does not hold: {INTEGRAL}"),
         ("put(box[0], x[0])", f"a constraint of put does not hold with T = float32: {INTEGRAL}"),
     ],
