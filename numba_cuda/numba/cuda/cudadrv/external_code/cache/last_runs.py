@@ -34,16 +34,20 @@ def join_run(run: str) -> None:
     _run = run
 
 
-class _Used(NamedTuple):
-    run: str
-    used: tuple[str, ...]  # in hexadecimal; by this run, the latest last
-    before: tuple[str, ...]  # by the run before it
-    # The lines that both read, where files were edited and that needed no build.
+class _Run(NamedTuple):
+    """What a run used of a kernel's entries, their keys in hexadecimal, the latest last; the lines that it read, where
+    files were edited and that needed no build; and what it knew of entries, by their keys, where that is not what the
+    entries say."""
+
+    run: str = ""
+    used: tuple[str, ...] = ()
     lines: LineDigests = ()
-    lines_before: LineDigests = ()
-    # What both knew of entries, by their digests, where that is not what the entries say.
     facts: tuple[tuple[str, Facts], ...] = ()
-    facts_before: tuple[tuple[str, Facts], ...] = ()
+
+
+class _Noted(NamedTuple):
+    last: _Run = _Run()
+    before: _Run = _Run()  # the run before it
 
 
 class LastRuns:
@@ -51,7 +55,7 @@ class LastRuns:
 
     def __init__(self, disk: DiskEntries, guard: BuildGuard[Any]):
         self._disk, self._guard = disk, guard
-        self._known: dict[tuple[str, ...], _Used] = {}  # as this run read it, or noted it since
+        self._known: dict[tuple[str, ...], _Noted] = {}  # as this run read it, or noted it since
 
     def note(self, key: CacheKey, *, has_built: bool) -> None:
         """Note that this run, which *has built* something, uses the entry under *key*, which has a subject; and its
@@ -61,36 +65,39 @@ class LastRuns:
         if known == (noted := _with_use(known, digest)):
             return
         is_edited = has_built or self._is_edited(subject)
-        if not is_edited and noted.used == known.used:  # of the last run: the next one reads the same
+        if not is_edited and noted.last.used == known.last.used:  # of the last run: the next one reads the same
             self._known[subject] = noted
             return
         with self._guard.turn(_name(subject), self._disk.private_folder(LOCKS), lambda: None):
             found = self._read_file(subject)  # a worker of the same run may have written it since
-            noted = _with_use(found if found.run == _run else known, digest)
+            noted = _with_use(found if found.last.run == _run else known, digest)
             if is_edited:
-                lines, facts = dict(noted.lines) | dict(key.lines()), dict(noted.facts) | {digest: key.facts()}
+                own = noted.last
+                lines, facts = dict(own.lines) | dict(key.lines()), dict(own.facts) | {digest: key.facts()}
                 entry = self._disk.entry(key.digest)
                 if entry is None or entry.facts == facts[digest]:
                     del facts[digest]
-                noted = noted._replace(lines=tuple(lines.items()), facts=tuple(facts.items()))
+                noted = noted._replace(last=own._replace(lines=tuple(lines.items()), facts=tuple(facts.items())))
             self._known[subject] = noted
             self._write(subject, noted)
 
     def earlier(self, subject: tuple[str, ...]) -> tuple[list[bytes], list[bytes]]:
         """Return the digests of what the run before this one used of *subject*, and of what this one used so far."""
-        found = self._read(subject)
-        before, own = (found.before, found.used) if found.run == _run else (found.used, ())
-        return [*map(bytes.fromhex, before)], [*map(bytes.fromhex, own)]
+        last = self._read(subject).last
+        own = last.used if last.run == _run else ()
+        return [*map(bytes.fromhex, self._before(subject).used)], [*map(bytes.fromhex, own)]
 
     def lines_before(self, subject: tuple[str, ...]) -> LineDigests:
         """Return digests of the lines that the run before this one read, of texts that were edited since a build."""
-        found = self._read(subject)
-        return found.lines_before if found.run == _run else found.lines
+        return self._before(subject).lines
 
     def facts_before(self, subject: tuple[str, ...], digest: bytes) -> Facts:
         """Return what the run before this one knew of the entry with *digest*; nothing if that is what it says."""
+        return dict(self._before(subject).facts).get(digest.hex(), ())
+
+    def _before(self, subject: tuple[str, ...]) -> _Run:
         found = self._read(subject)
-        return dict(found.facts_before if found.run == _run else found.facts).get(digest.hex(), ())
+        return found.before if found.last.run == _run else found.last
 
     def _is_edited(self, subject: tuple[str, ...]) -> bool:
         """Whether the file of the kernel was written since the last use was noted."""
@@ -99,32 +106,25 @@ class LastRuns:
             return path is not None and os.stat(subject[1]).st_mtime > os.stat(path).st_mtime
         return False
 
-    def _read(self, subject: tuple[str, ...]) -> _Used:
+    def _read(self, subject: tuple[str, ...]) -> _Noted:
         if subject not in self._known:
             self._known[subject] = self._read_file(subject)
         return self._known[subject]
 
-    def _read_file(self, subject: tuple[str, ...]) -> _Used:
+    def _read_file(self, subject: tuple[str, ...]) -> _Noted:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             if (path := self._path(subject)) is not None:
                 with open(path, "rb") as file:
                     read = json.loads(file.read(_LONGEST))
-                used, before = ([bytes.fromhex(each).hex() for each in read[name]] for name in ("used", "before"))
-                lines, lines_before = (read_lines(read[name]) for name in ("lines", "lines_before"))
-                facts, facts_before = (
-                    tuple((str(digest), read_facts(each)) for digest, each in read[name])
-                    for name in ("facts", "facts_before")
-                )
-                known = lines, lines_before, facts, facts_before
-                return _Used(str(read["run"]), tuple(used), tuple(before), *known)
-        return _Used("", (), ())
+                return _Noted(*(_read_run(read[name]) for name in _Noted._fields))
+        return _Noted()
 
-    def _write(self, subject: tuple[str, ...], used: _Used) -> None:
+    def _write(self, subject: tuple[str, ...], noted: _Noted) -> None:
         with contextlib.suppress(OSError):
             if (path := self._path(subject)) is not None:
-                text = json.dumps(used._asdict())
+                text = _text(noted)
                 if len(text) > _LONGEST:
-                    text = json.dumps(used._replace(lines=(), lines_before=(), facts=(), facts_before=())._asdict())
+                    text = _text(_Noted(*(each._replace(lines=(), facts=()) for each in noted)))
                 write_file(path, text.encode(), os.path.dirname(path))
 
     def _path(self, subject: tuple[str, ...]) -> str | None:
@@ -132,11 +132,24 @@ class LastRuns:
         return None if folder is None else os.path.join(folder, _name(subject).hex()[:32])
 
 
-def _with_use(found: _Used, digest: str) -> _Used:
-    if found.run != _run:
-        facts = tuple((each, known) for each, known in found.facts if each in found.used)
-        found = _Used(_run, (), found.used, found.lines, found.lines, facts, facts)
-    return found._replace(used=(*(each for each in found.used if each != digest), digest)[-_MOST_USED:])
+def _read_run(read: Any) -> _Run:
+    used = tuple(bytes.fromhex(each).hex() for each in read["used"])
+    facts = tuple((str(digest), read_facts(each)) for digest, each in read["facts"])
+    return _Run(str(read["run"]), used, read_lines(read["lines"]), facts)
+
+
+def _text(noted: _Noted) -> str:
+    return json.dumps({name: each._asdict() for name, each in noted._asdict().items()})
+
+
+def _with_use(found: _Noted, digest: str) -> _Noted:
+    last, before = found
+    if last.run != _run:
+        known = tuple((each, facts) for each, facts in last.facts if each in last.used)
+        before = last._replace(facts=known)
+        last = before._replace(run=_run, used=())
+    used = (*(each for each in last.used if each != digest), digest)[-_MOST_USED:]
+    return _Noted(last._replace(used=used), before)
 
 
 def _name(subject: tuple[str, ...]) -> bytes:
