@@ -18,14 +18,16 @@ def prototype_of_declared(function: Any, llvm_type: str, returns: Any) -> CProto
     """Return the prototype of a declared *function* with this *llvm_type* that *returns* an integer or a
     floating-point number by a pointer, or nothing and has the ABI of C; ``None`` for another one."""
     declared = declarations.get(function)
-    if declared is not None and declared.abi == "c" and returns == types.void:
-        return replace(prototype_of_llvm(llvm_type), returns=ctype(returns))
-    if declared is None or declared.abi != "numba" or returns not in types.integer_domain | types.real_domain:
+    if declared is None:
+        return None
+    prototype = prototype_of_llvm(llvm_type)
+    if declared.abi == "c":
+        return replace(prototype, returns=ctype(returns)) if returns == types.void else None
+    if returns not in types.integer_domain | types.real_domain:
         return None
     result = ctype(returns)
     if result.kind not in ("int", "uint", "float"):
         return None
     pointee = replace(result, kind="byte") if result.size == 1 else result  # C++ may write a bool or a char
-    prototype = prototype_of_llvm(llvm_type)
     first, *others = prototype.parameters
     return replace(prototype, parameters=(replace(first, cxx=f"{result.cxx}*", pointee=pointee), *others))

@@ -5,10 +5,11 @@ pass in their place."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _ARRAY = re.compile(r"(?:\w+ )*array\((?P<element>.*), (?P<ndim>\d+)d, [ACF]\)")
+_FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _INDICES = "ijklmnopqr"
 
 
@@ -48,6 +49,13 @@ def list_arguments(passed: str) -> list[str]:
         else:
             found[-1] += character
     return [each.strip() for each in found]
+
+
+def ask_parameters(called: str, ask_type: Callable[[str], str | None]) -> list[str] | None:
+    """Return the types of the parameters of the function that is *called*; ``None`` where it is no function, or one of
+    several. *ask_type* returns the type of an expression of C++."""
+    found = _FUNCTION.fullmatch(ask_type(f"&{called}") or "")
+    return None if found is None else list_arguments(found["parameters"])
 
 
 def find_kind(argument: str) -> Kind | None:

@@ -19,7 +19,15 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.printable_texts import number_of
 
-from .argument_kinds import as_pointers, describe, explain_kinds, find_kind, list_arguments, split_label
+from .argument_kinds import (
+    as_pointers,
+    ask_parameters,
+    describe,
+    explain_kinds,
+    find_kind,
+    list_arguments,
+    split_label,
+)
 from .cxx_errors import (
     BUILT_IN_NOTE,
     CALL_TITLE,
@@ -79,7 +87,6 @@ _WRONG_TEMPLATE_ARGUMENTS = re.compile(
 )
 # A template that the call gives its arguments, of which NVRTC does not tell the parameters, and a pointer to one.
 _NAMELESS = re.compile(r'(?P<whole>function template "(?P<name>[\w:]+)") does not match because argument #')
-_FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _OTHER_PARAMETERS = re.compile(
     r'number of parameters of function (?:template )?"[^"(]*\((.*?)\)(?: \[with [^"]*)?" does not match'
 )
@@ -225,8 +232,8 @@ def _explain_array_for_number(call: RefusedCall, ask_type: Callable[[str], str |
     given = "".join(call.arguments[number - 1 : number]) if number else ""
     if not call.first.text.startswith("initial value of reference to non-const") or not _ARRAY_ARGUMENT.match(given):
         return None
-    known = _FUNCTION.fullmatch(ask_type(f"&{call.called}") or "")
-    taken = list_arguments(known["parameters"])[number - 1].rstrip("& ") if known else ""
+    known = ask_parameters(call.called, ask_type)
+    taken = known[number - 1].rstrip("& ") if known else ""
     kind = find_kind(given)
     if taken not in NUMPY_TYPES or kind is None:
         return None
@@ -372,8 +379,8 @@ def _with_own_candidates(error: Diagnostic, called: str, ask_type: Callable[[str
         if not (of_source and (own := BUILT_IN_NOTE.match(line)) and CANDIDATE.search(own["text"]))
     ]
     nameless = [each for each in map(_NAMELESS.search, lines) if each]
-    if len(nameless) == 1 and "<" in called and (known := _FUNCTION.fullmatch(ask_type(f"&{called}") or "")):
-        shown = f'function "{nameless[0]["name"]}({known["parameters"]})"'
+    if len(nameless) == 1 and "<" in called and (known := ask_parameters(called, ask_type)) is not None:
+        shown = f'function "{nameless[0]["name"]}({", ".join(known)})"'
         lines = [line.replace(nameless[0]["whole"], shown) for line in lines]
     return replace(error, lines=tuple(lines))
 

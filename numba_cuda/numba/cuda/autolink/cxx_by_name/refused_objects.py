@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .argument_kinds import describe, find_kind, list_arguments
+from .argument_kinds import ask_parameters, describe, find_kind
 from .remedies import NUMPY_TYPES, TAKE_FUNCTION_OBJECT, find_object
 
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
-_FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _CALLED = re.compile(r"(?:\w+::)*\w+(?:<.*>)?")
 _ARRAY = re.compile(r"(?:\w+ )*array\((?P<element>.*), \d+d, [ACF]\)")
 _OF_RECORD = re.compile(r"record of |Struct\{|(?:const )?void\*")
@@ -60,8 +59,8 @@ def explain_object(
     if array := _ARRAY.fullmatch(given):
         which = "the array" if array["element"] == taken else f"an array of lib.record({taken!r})"
         return RefusedObject(diagnosis, f"pass an element of {which}, such as x[i]")
-    known = _FUNCTION.fullmatch(ask_type(f"&{called}") or "") if _CALLED.fullmatch(called) else None
-    count = len(list_arguments(known["parameters"])) if known else len(arguments)  # members may have been passed
+    known = ask_parameters(called, ask_type) if _CALLED.fullmatch(called) else None
+    count = len(arguments if known is None else known)  # members may have been passed
     made = _make_object(called, count, number, taken, given, is_empty=kind == _EMPTY)
     if given in functors:
         what = f"{given}, the name of a class, and {where} takes an object"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.mdspan_indices import EXTENTS
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
+from numba.cuda.cudadrv.external_code.compile.template_deduction import plain_type
 from numba.cuda.cudadrv.external_code.inputs.c_numbers import NUMBERS
 
 from .argument_kinds import describe, find_kind, list_arguments, split_label
@@ -283,7 +284,7 @@ def find_object(error: Diagnostic) -> tuple[int, str]:
     found = number and (_TO_CLASS.search(text) or _TUPLE.search(text) or _NOT_A_TEMPLATE.search(text))
     if found:
         groups = found.groupdict()
-        return number, _plain(groups.get("type") or groups.get("reference") or "")
+        return number, plain_type(groups.get("type") or groups.get("reference") or "")
     for misfit in _find_misfits(error):
         return int(misfit["number"]), _parameter(misfit["parameters"], int(misfit["number"]))
     return 0, ""
@@ -436,7 +437,7 @@ def _find_conversion(text: str) -> str:
     passed = _split(given["types"]) if given else []
     conversions = []
     for each in _CANDIDATE.finditer(text):
-        taken = [_plain(name) for name in _split(each["parameters"])]
+        taken = [plain_type(name) for name in _split(each["parameters"])]
         pairs = zip(taken, passed, strict=True) if len(taken) == len(passed) else ()
         conversions.append([(n, to, was) for n, (to, was) in enumerate(pairs, 1) if to != was and to in NUMPY_TYPES])
     found = min(
@@ -463,11 +464,7 @@ def _rank(numpy_type: str) -> int:
 
 def _parameter(parameters: str, number: int) -> str:
     """Return the type of the parameter with this *number*, without const and references; empty if it has none."""
-    return _plain("".join(_split(parameters)[number - 1 : number]))
-
-
-def _plain(taken: str) -> str:
-    return re.sub(r"\bconst\b|&", "", taken).strip()
+    return plain_type("".join(_split(parameters)[number - 1 : number]))
 
 
 def _split(parameters: str) -> list[str]:

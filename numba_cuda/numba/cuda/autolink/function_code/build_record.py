@@ -115,6 +115,7 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
     python = tuple(as_written(each) for each in compiled if each is not None)
     passed = {id(each): as_written(PythonFunction.of(each)) for site in sites for each in _functions_of(site.argtypes)}
     details = describe_functions((*python, *passed.values()))
+    by_address = {address: details[each] for address, each in passed.items()}
     for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
@@ -125,15 +126,7 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> 
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        argtypes, shown_types = (
-            tuple(
-                f"{_shown_type(getattr(each, 'dtype', each), known)}&"
-                if number in site.callee.referred
-                else _shown_type(each, known)
-                for number, each in enumerate(site.argtypes)
-            )
-            for known in (None, {number: details[each] for number, each in passed.items()})
-        )
+        argtypes, shown_types = (_types_of(site, known) for known in (None, by_address))
         expression, _ = site.callee.expression or ("", None)
         found = CallRecord(*what, argtypes, *where, chain, function, *how, expression)
         calls.append(replace(found, shown_types=shown_types if shown_types != argtypes else ()))
@@ -162,6 +155,17 @@ def _functions_of(argtypes: Iterable[Any]) -> Iterator[FunctionType]:
             yield from _functions_of(each.types)
         elif isinstance(function := getattr(getattr(each, "dispatcher", None), "py_func", None), FunctionType):
             yield function
+
+
+def _types_of(site: CallSite, details: Mapping[int, str] | None) -> tuple[str, ...]:
+    """Return the types of a call's arguments as text, with ``&`` where C++ refers to one; *details* as `_shown_type`
+    has them."""
+    return tuple(
+        f"{_shown_type(getattr(each, 'dtype', each), details)}&"
+        if number in site.callee.referred
+        else _shown_type(each, details)
+        for number, each in enumerate(site.argtypes)
+    )
 
 
 def _shown_type(argtype: Any, details: Mapping[int, str] | None) -> str:

@@ -25,6 +25,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     Subject,
     call_of,
     differing_lines,
+    edit_in_words,
     edited_lines,
     fact,
     is_inline,
@@ -439,7 +440,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         edited = {each.partition(": ")[0]: each for each in edited_lines(compiled.before, compiled.entry)} | edited
     of_files = [each for each in causes if each.partition(" changed")[0].endswith(".py")]
     others = [each for each in causes if each not in of_files]
-    in_lines = [each.replace(": ", " changed: ", 1) for each in edited.values()]
+    in_lines = [*map(edit_in_words, edited.values())]
     in_lines += [each for each in of_files if each.partition(" changed")[0] not in edited]
     if in_lines and all(each.endswith(LINES_MOVED) for each in others):
         others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]

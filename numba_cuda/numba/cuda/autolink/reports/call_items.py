@@ -45,19 +45,24 @@ def inlining(call: CallReport) -> str:
     return ", ".join(filter(None, ("no", formatting.left(call))))
 
 
-def asked(call: CallReport) -> tuple[object, ...]:
+def _asked(call: CallReport) -> tuple[object, ...]:
     """Return what a call is on all architectures for which the same is called and returned."""
     returned = tuple((code.kind, code.name, code.source or code.sha256) for code in call.returned)
     return call.name, call.argtypes, call.chain, returned
 
 
-def differing_calls(build: BuildReport, first: BuildReport) -> list[CallReport]:
-    """Return the calls of *build* that are not as those of the *first* one: where the same is called and returned,
-    those that are inlined in one alone."""
-    if build is first or list(map(asked, build.calls)) != list(map(asked, first.calls)):
-        return list(build.calls)
-    pairs = zip(build.calls, first.calls, strict=True)
-    return [call for call, old in pairs if inlining(call) != inlining(old)]
+def asks_the_same(build: BuildReport, first: BuildReport) -> bool:
+    """Whether the calls of *build* are as those of the *first* one, another one: the same is called and returned."""
+    return build is not first and list(map(_asked, build.calls)) == list(map(_asked, first.calls))
+
+
+def differing_calls(build: BuildReport, first: BuildReport) -> list[tuple[int, CallReport]]:
+    """Return the calls of *build* with their numbers, that are not as those of the *first* one: where the same is
+    called and returned, those that are inlined in one alone."""
+    calls = [*enumerate(build.calls, 1)]
+    if not asks_the_same(build, first):
+        return calls
+    return [each for each, old in zip(calls, first.calls, strict=True) if inlining(each[1]) != inlining(old)]
 
 
 def inlined_call(number: int, call: CallReport) -> Item:

@@ -13,7 +13,7 @@ from numba_cuda_autolink.printable_texts import number_of
 from numba_cuda_autolink.source_locations import shown_file
 
 from . import formatting
-from .call_items import asked, call_item, group_calls, inlined_call, inlining
+from .call_items import asks_the_same, call_item, differing_calls, group_calls, inlined_call
 from .item import Item
 from .records import NOT_LINKED, BuildReport, CodeReport, KernelReport
 from .summary import head, resources
@@ -43,13 +43,11 @@ def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
     if build.restored:
         yield Item(build.arch, formatting.RESTORED)
     seen: dict[CodeReport | str, int] = {}
-    many, calls = len(build.calls) >= _MANY, [*enumerate(build.calls, 1)]
-    as_before = build is not first and bool(calls) and list(map(asked, build.calls)) == list(map(asked, first.calls))
+    many, calls = len(build.calls) >= _MANY, differing_calls(build, first)
+    as_before = bool(build.calls) and asks_the_same(build, first)
+    heading = "more in HTML, JSON" if many else ""
     if as_before:
-        calls = [each for each, old in zip(calls, first.calls, strict=True) if inlining(each[1]) != inlining(old)]
         heading = f"as for {first.arch}{' but for' if calls else ''}"
-    else:
-        heading = "more in HTML, JSON" if many else ""
     if many:
         below = group_calls([call for _, call in calls])
     else:

@@ -157,10 +157,13 @@ def _lines_around(lines: dict[str, tuple[str, ...]]) -> tuple[tuple[str, ...], t
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     """Return what changed from *before* to *after*, for users; if nothing that they know of is known, the lines of
     Python that were edited, or else what differs."""
-    found = known_changes(before, after) or [
-        each.replace(": ", " changed: ", 1) for each in edited_lines(before, after)
-    ]
+    found = known_changes(before, after) or [*map(edit_in_words, edited_lines(before, after))]
     return found or [what_differs(before, after)]
+
+
+def edit_in_words(edited: str) -> str:
+    """Return one of the texts that `edited_lines` returns as a change: ``m.py changed: line 8``."""
+    return edited.replace(": ", " changed: ", 1)
 
 
 def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:

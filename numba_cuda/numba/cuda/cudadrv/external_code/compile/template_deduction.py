@@ -147,9 +147,14 @@ def _tell_deduced(parameters: str, takes: str, given: Sequence[str]) -> str:
     for each in map(_TYPE_PARAMETER.fullmatch, map(str.strip, _COMMA.split(parameters))):
         for taken, argument in zip(_COMMA.split(takes), given, strict=False):
             if each and _form(taken.partition("=")[0], each[1]) is not None:
-                plain = re.sub(r"\bconst\b|&", "", argument).strip()
+                plain = plain_type(argument)
                 told.setdefault(each[1], plain.rstrip("* ") if "*" in taken else plain)
     return f" with {', '.join(f'{name} = {each}' for name, each in told.items())}" if told else ""
+
+
+def plain_type(cxx: str) -> str:
+    """Return a type of C++ without const and references."""
+    return re.sub(r"\bconst\b|&", "", cxx).strip()
 
 
 def find_undeduced(log: str, texts: Iterable[str]) -> tuple[str, list[str]] | None:

@@ -222,9 +222,7 @@ def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], 
             homes[f"value {name}"] = function.__code__.co_filename, ""
         else:
             owner = None
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if cell != types.CellType():
-            names[f"closure {name}"] = cell.cell_contents
+    names |= {f"closure {name}": value for name, value in _closed_over(function).items()}
     positional, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
     given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
     names |= {f"default {name}": value for name, value in given.items()}
@@ -234,11 +232,16 @@ def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], 
     return values, tuple((label, *homes[label]) for label, _ in values if label in homes)
 
 
+def _closed_over(function: types.FunctionType) -> dict[str, Any]:
+    """Return the variables that a *function* closes over, with their values, but for those that have none."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+
+
 def _closures(function: types.FunctionType) -> tuple[tuple[str, str, str], ...]:
     """Return the `PythonFunction.closures`."""
     found = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        value = cell.cell_contents if cell != types.CellType() else None
+    for name, value in _closed_over(function).items():
         named = getattr(value, "__name__", None)
         if type(named) is str and not constant_text(value):
             code = getattr(getattr(value, "py_func", value), "__code__", None)

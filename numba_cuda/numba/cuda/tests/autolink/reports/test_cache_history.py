@@ -594,7 +594,7 @@ def test_random_edits_are_the_causes(files, seed):
         known.append(values)
 
 
-def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):
+def run_two_kernels_before_and_after_an_edit(files):
     again = "kernel[1, 1](np.ones(1, np.float64))\nsecond[1, 1](np.ones(1, np.float32))\n"
     second = "@cuda.jit\ndef second(x):\n    x[0] = lib.ten(x[0])\n\n\nkernel["
     (files / "m.py").write_text(PROGRAM.replace("\nkernel[", f"\n{second}", 1) + again)
@@ -602,6 +602,10 @@ def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):
     run(files)
     rewrite(files / "ten.cu", ("10", "11"))
     run(files)
+
+
+def test_kernels_that_one_run_built_for_the_same_cause_are_one_line(files):
+    run_two_kernels_before_and_after_an_edit(files)
     kernels = [f"m.py:{each}" for each in ("second", "kernel(float64[::1])", "kernel(float32[::1])")]
     assert str(cache.why("")).splitlines()[0][29:] == (
         f"{kernels[0]}, {kernels[1]} and {kernels[2]}: ten.cu changed: line 3"
@@ -1058,13 +1062,7 @@ def test_builds_of_one_kernel_with_other_names_in_their_code_are_told_apart(file
 
 
 def test_every_part_of_a_line_is_taken_as_a_name(files):
-    again = "kernel[1, 1](np.ones(1, np.float64))\nsecond[1, 1](np.ones(1, np.float32))\n"
-    second = "@cuda.jit\ndef second(x):\n    x[0] = lib.ten(x[0])\n\n\nkernel["
-    (files / "m.py").write_text(PROGRAM.replace("\nkernel[", f"\n{second}", 1) + again)
-    (files / "helpers.py").write_text(HELPERS)
-    run(files)
-    rewrite(files / "ten.cu", ("10", "11"))
-    run(files)
+    run_two_kernels_before_and_after_an_edit(files)
     lines = str(cache.why("")).splitlines()
     for line in lines:
         name = line[29:].rpartition(": first build")[0] or line[29:].partition(": ten.cu")[0]
