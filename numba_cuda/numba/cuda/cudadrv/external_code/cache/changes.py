@@ -257,7 +257,7 @@ def _other_file(name: str, before: StoredEntry, after: StoredEntry) -> tuple[str
     sources = [subject for subject, label, _ in after.facts if label == "include_paths" and subject in old.keys() & new]
     places = [folders, *([os.path.dirname(each[source]) for each in (old, new)] for source in sources)]
     paths = old[name], new[name]
-    if any(
+    if paths[0] == paths[1] or any(
         len({os.path.relpath(*pair) for pair in zip(paths, each, strict=True)}) == 1 for each in places if all(each)
     ):
         return None
