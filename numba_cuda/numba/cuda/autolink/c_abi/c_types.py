@@ -309,6 +309,7 @@ _KEYWORDS = """
     template this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual
     void volatile wchar_t while xor xor_eq
 """
+KEYWORDS = frozenset(_KEYWORDS.split())
 # Macros of compilers, and of headers of C that a program may include before.
 _MACROS = """
     linux unix i386 arm sparc mips sun NULL EOF I complex imaginary noreturn errno assert offsetof stdin stdout stderr
@@ -316,7 +317,7 @@ _MACROS = """
     L_tmpnam L_ctermid P_tmpdir FD_SETSIZE MB_CUR_MAX NFDBITS WCONTINUED WEXITED WNOHANG WNOWAIT WSTOPPED WUNTRACED
 """
 # Words that no member, and no kernel, can be called by.
-RESERVED = frozenset((_KEYWORDS + _MACROS).split())
+RESERVED = KEYWORDS.union(_MACROS.split())
 # Types that a header uses, after which C++ does not let a member have their names; macros of the headers that it
 # includes; its struct of arguments, whose name C++ does not let a member have, and its guard.
 _USED = re.compile(

@@ -21,7 +21,7 @@ from ..c_abi.record_values import EnumeratorType, list_members
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .cxx_errors import NAMESPACE
-from .enumerators import write_members
+from .enumerators import declare_members
 from .log_of_calls import MARKED_KERNELS
 from .prelude import PRELUDE, VIEWS
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE, Struct, offset_condition
@@ -138,8 +138,8 @@ def make_parameter(numba_type: Any, way: str | None, records: Records, is_read_o
     if isinstance(numba_type, types.EnumMember) and isinstance(numba_type.dtype, types.Integer):
         members = list_members(numba_type.instance_class)
         numbers = [f", static_cast<{found}>({each % 2**64}u)" for each in members]
-        enumerator = f"nca::nca_enumerator<{found}{''.join(numbers)}>"
-        declared = write_members(numba_type.instance_class.__name__, members)
+        name, declared = declare_members(numba_type.instance_class.__name__, members)
+        enumerator = f"nca::nca_enumerator<nca::{name}, {found}{''.join(numbers)}>"
         return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}", declarations=(declared,))
     is_integer = isinstance(numba_type, (types.Integer, types.Boolean))
     bits = getattr(numba_type, "bitwidth", 8) if is_integer else 0

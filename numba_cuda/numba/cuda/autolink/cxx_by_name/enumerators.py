@@ -5,50 +5,74 @@ is meant."""
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from ..c_abi.c_types import KEYWORDS
 from .declared_names import Enumeration, find_enumerations
 
 _NEAR = 0.7
 # In the text of a call: the members of an enumeration of Python that it passes.
 _MEMBERS = re.compile(r"^// members of (?P<name>.*?): (?P<members>.*)$", re.MULTILINE)
-_LACKING = re.compile(
-    r'from "const nca::nca_enumerator<[\w ]+(?P<numbers>(?:, -?\d+\w*)*)>" to "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
-    r'|of type "const nca::nca_enumerator<[\w ]+(?P<passed>(?:, -?\d+\w*)*)>" is incompatible with parameter of type'
-    r' "(?P<parameter>[A-Za-z_][\w:]*)"'
+_REFUSED = re.compile(
+    r'"const nca::nca_enumerator<nca::(?P<struct>\w+), [^">]*>"'
+    r' (?:to|is incompatible with parameter of type) "(?:const )?(?P<type>[A-Za-z_][\w:]*)"'
 )
 _NUMBER = re.compile(r"-?\d+")
 
 
-def write_members(name: str, members: Mapping[int, str]) -> str:
-    """Return the comment of C++ that tells which *members*, by their numbers, an enumeration of Python has."""
+def declare_members(name: str, members: Mapping[int, str]) -> tuple[str, str]:
+    """Return the struct of C++ for an enumeration of Python called *name* with these *members*, by their numbers, and
+    its declaration: its ``nca_agree`` is whether an enumeration of C++ has the same number in each enumerator of the
+    name of a member. No enumerator has the name of a keyword or a macro."""
     listed = ", ".join(f"{member} = {number}" for number, member in members.items())
-    return f"// members of {name}: {listed}".encode("ascii", "backslashreplace").decode()
+    comment = f"// members of {name}: {listed}".encode("ascii", "backslashreplace").decode()
+    struct = f"nca_members_{hashlib.sha256(comment.encode()).hexdigest()[:12]}"
+    lines = [f"#ifndef {struct.upper()}", f"#define {struct.upper()}", f"namespace nca {{ struct {struct} {{", comment]
+    agree = []
+    for each, (number, member) in enumerate(members.items()):
+        if member.isascii() and member not in KEYWORDS and not member.startswith("__"):
+            of_enumerator = f"template <class nca_E, nca_E nca_V = nca_E::{member}> __device__ static constexpr bool"
+            test = f"nca_V == static_cast<nca_E>({number % 2**64}u)"
+            lines += [
+                f"#ifndef {member}\n{of_enumerator} nca_{each}(int) {{ return {test}; }}\n#endif",
+                f"template <class nca_E> __device__ static constexpr bool nca_{each}(...) {{ return true; }}",
+            ]
+            agree.append(f" && nca_{each}<nca_E>(0)")
+    every = f"template <class nca_E> __device__ static constexpr bool nca_agree() {{ return true{''.join(agree)}; }}"
+    return struct, "\n".join([*lines, every, "}; }", "#endif"])
 
 
 def explain_members(
     text: str, code: str, texts: Iterable[str], ask_type: Callable[[str], str | None]
 ) -> tuple[str, str] | None:
-    """Return what is wrong where an enumeration of Python is passed as one of C++ that lacks numbers of it, as the
-    *text* of an error says of a call with this *code*, and what to do; ``None`` for another error. *ask_type* returns
+    """Return what is wrong where an enumeration of Python is passed as one of C++ that has other numbers, as the *text*
+    of an error says of a call with this *code*, and what to do; ``None`` for another error. *ask_type* returns
     the type of an expression of C++."""
-    if (found := _LACKING.search(text)) is None:
+    if (found := _REFUSED.search(text)) is None:
         return None
-    taken, numbers = found["type"] or found["parameter"], _NUMBER.findall(found["numbers"] or found["passed"] or "")
-    for each in _MEMBERS.finditer(code):
-        members = [member.rpartition(" = ") for member in each["members"].split(", ")]
-        if [number for *_, number in members] == numbers:
-            break
-    else:
+    declared = _MEMBERS.search(code, code.index(f"struct {found['struct']} {{"))
+    if declared is None:
         return None
+    taken, of_python = found["type"], f"{declared['name']} of Python"
+    members = {
+        name: int(number) for name, _, number in (each.rpartition(" = ") for each in declared["members"].split(", "))
+    }
     known = _ask_enumerators(taken, find_enumerations(texts), ask_type)
-    lacking = [f"{name} = {number}" for name, _, number in members if int(number) not in known.values()]
-    diagnosis = f"{taken} of C++ has no enumerators for members of {each['name']} of Python"
+    lacking = {name: number for name, number in members.items() if number not in known.values()}
+    other = {name: number for name, number in members.items() if known.get(name, number) != number}
+    diagnosis = f"{taken} of C++ has no enumerators with the numbers and names of members of {of_python}"
     if known and lacking:
-        has = ", ".join(f"{name} = {number}" for name, number in known.items())
-        diagnosis = f"{taken} of C++ lacks {', '.join(lacking)} of {each['name']} of Python: it has {has}"
+        diagnosis = f"{taken} of C++ lacks {_list(lacking)} of {of_python}: it has {_list(known)}"
+    elif other:
+        of_cxx = _list({name: known[name] for name in other})
+        diagnosis = f"{taken} of C++ and {of_python} differ: C++ has {of_cxx}, and Python {_list(other)}"
     return diagnosis, f"give the members C++'s numbers; or make a number an enumerator in the kernel: lib[{taken!r}](x)"
+
+
+def _list(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {number}" for name, number in numbers.items())
 
 
 def _ask_enumerators(name: str, found: Iterable[Enumeration], ask_type: Callable[[str], str | None]) -> dict[str, int]:

@@ -442,19 +442,19 @@ template <auto nca_V> __device__ constexpr bool nca_is_enumerator() {
     return *nca_p == '<';
 }
 template <long long... nca_N> struct nca_numbers {};
-template <class nca_E, bool nca_B, class nca_T, nca_T... nca_N> __device__ constexpr bool nca_enumerates() {
+template <class nca_M, class nca_E, bool nca_B, class nca_T, nca_T... nca_N> __device__ constexpr bool nca_enumerates() {
     if constexpr (nca_B) {
         if constexpr (nca_has<nca_under_t<nca_E>, nca_T, nca_N...>)
-            return (nca_is_enumerator<static_cast<nca_E>(nca_N)>() && ...);
+            return (nca_is_enumerator<static_cast<nca_E>(nca_N)>() && ...) && nca_M::template nca_agree<nca_E>();
     }
     return false;
 }
-// A member of an enumeration in Python: a number, and in C++ a value of any enumeration with enumerators of the numbers of
-// all members.
-template <class nca_T, nca_T... nca_N> struct nca_enumerator {
+// A member of an enumeration in Python, whose members nca_M has by their names: a number, and in C++ a value of any
+// enumeration with enumerators of the numbers of all members, where those of the same names have the same numbers.
+template <class nca_M, class nca_T, nca_T... nca_N> struct nca_enumerator {
     nca_T nca_value;
     __device__ operator nca_T() const { return nca_value; }
-    template <class nca_E, int (*)[nca_enumerates<nca_E, __is_enum(nca_E), nca_T, nca_N...>() ? 1 : -1] = nullptr>
+    template <class nca_E, int (*)[nca_enumerates<nca_M, nca_E, __is_enum(nca_E), nca_T, nca_N...>() ? 1 : -1] = nullptr>
     __device__ operator nca_E() const { return static_cast<nca_E>(nca_value); }
 };
 enum { nca_by_pointer, nca_by_mdspan, nca_by_span, nca_by_element };

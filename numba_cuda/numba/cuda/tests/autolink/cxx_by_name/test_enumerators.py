@@ -68,6 +68,7 @@ def test_a_misspelt_enumerator_that_is_evaluated_is_named(text, meant):
 OF_PYTHON = """
 namespace n { enum class Mode { linear, cubic }; __device__ int f(Mode x) { return int(x); } }
 __device__ int by_reference(const n::Mode& x) { return int(x); }
+#define EOF (-1)
 enum Old { x = 1, y };
 enum class Wide : unsigned long long { top = ~0ull };
 enum class Neg : signed char { m = -1, p = 1 };
@@ -107,6 +108,7 @@ def pass_member(name, enumeration):
         ("wide", enum.IntEnum, {"top": 2**64 - 1}, 1),
         ("neg", enum.IntEnum, {"p": 1, "m": -1}, -1),
         ("in_template", enum.IntEnum, {"p": 3}, 3),
+        ("old", enum.IntEnum, {"int": 1, "EOF": 2}, 2),
         ("either", enum.IntEnum, {"y": 2}, 1),
         ("either", enum.IntEnum, {"m": -1}, 2),
     ],
@@ -138,10 +140,14 @@ def test_flags_may_have_members_of_several_bits():
         ("neg", {"m": -2}, "Neg of C++ lacks m = -2", "m = -1, p = 1"),
         ("neg", {"m": 255}, "Neg of C++ lacks m = 255", "m = -1, p = 1"),
         ("flags", {"a": 3}, "Flags of C++ lacks a = 3", "one = 1, two = 2, eight = 8"),
+        ("n::f", {"cubic": 0, "linear": 1}, "C++ has cubic = 1, linear = 0, and Python cubic = 0, linear = 1", ""),
+        ("n::f", {"cubic": 0}, "n::Mode of C++ and Mode of Python differ: C++ has cubic = 1, and Python cubic = 0", ""),
+        ("old", {"y": 1, "EOF": 2}, "Old of C++ and Mode of Python differ: C++ has y = 2, and Python y = 1", ""),
         ("either", {"x": 2, "m": -1}, "no instance of overloaded function", ""),
+        ("either", {"x": 2}, "no instance of overloaded function", ""),
     ],
 )
-def test_a_number_that_an_enumeration_of_cxx_lacks_is_named(function, members, lacks, has):
+def test_a_number_that_an_enumeration_of_cxx_has_not_is_named(function, members, lacks, has):
     """It would compute with another enumerator, or with none."""
     with pytest.raises(TypingError) as caught:
         pass_member(function, enum.IntEnum("Mode", members))
