@@ -27,13 +27,13 @@ def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Itera
         if old is None or new is None:
             alike[named(known), _described(old), _described(new)].append(known)
         elif not is_same_object(old, new):
-            is_alike = not same_link or (old.inlined, old.called) == (new.inlined, new.called)
+            is_alike = not same_link or _how(old) == _how(new)
             names = [f"{named(each)}{'' if is_alike else f'; {_how(each)}'}" for each in (old, new)]
             alike["", names[0], names[1]].append(known)
         else:
             sides = [_how(each) if same_link else "" for each in (old, new)]
             if returned(old) != returned(new):
-                became = [f"{_how(each)}; " if same_link and each.inlined is not None else "" for each in (old, new)]
+                became = [f"{_how(each)}; " if same_link and _how(each) else "" for each in (old, new)]
                 sides = [f"{how}{_listed(each)}" for how, each in zip(became, (old, new), strict=True)]
             if sides[0] != sides[1]:
                 alike[named(new), sides[0], sides[1]].append(known)
@@ -99,7 +99,7 @@ def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
 
 
 def _how(call: CallReport) -> str:
-    return {True: "inlined", False: formatting.left(call) or "called", None: ""}[call.inlined]
+    return {True: "inlined", False: formatting.left(call) or "called", None: formatting.left(call)}[call.inlined]
 
 
 def _described(call: CallReport | None) -> str | None:

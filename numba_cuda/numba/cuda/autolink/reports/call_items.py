@@ -31,7 +31,7 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) 
     if call.expression and seen.setdefault(call.expression, number) == number:
         of.append(Item("C++", call.expression))
     place = *of, Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
-    became = [] if call.inlined is None else [Item("inlined", inlining(call))]
+    became = [Item("inlined", text)] if (text := inlining(call)) else []
     found = Item(f"returned{took}", "" if returned else "nothing to link", returned)
     return Item(f"{number}. {full_name(call)}", call.arguments, (*place, found, *became))
 
@@ -39,7 +39,7 @@ def call_item(number: int, call: CallReport, seen: dict[CodeReport | str, int]) 
 def inlining(call: CallReport) -> str:
     """Return whether a call was inlined, and if not, what is called; empty where that is not known."""
     if call.inlined is None:
-        return ""
+        return f"not known, {formatting.left(call)}" if call.left is not None else ""
     if call.inlined:
         return "yes"
     return ", ".join(filter(None, ("no", formatting.left(call))))
@@ -79,7 +79,7 @@ def group_calls(calls: Iterable[CallReport]) -> tuple[Item, ...]:
         returned = ", ".join(formatting.file(code.name) + code.detail for code in call.returned) or "nothing to link"
         found = "" if returned == f"{call.name}{arguments}" else f": {returned}"
         left = f": {left}" if (left := formatting.left(call)) else ""
-        became = {True: "", False: f", not inlined{left}", None: ""}[call.inlined]
+        became = {True: "", False: f", not inlined{left}", None: left}[call.inlined]
         groups.setdefault((full_name(call), arguments, f"{found}{became}"), []).append(call)
     found_groups, seen = [], set()
     for (name, arguments, rest), some in groups.items():

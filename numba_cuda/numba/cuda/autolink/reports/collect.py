@@ -35,7 +35,9 @@ from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, Fu
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
 from .cxx_definitions import definitions
-from .listings import function_reports, listings_of, with_inlining
+from .inlining import function_reports, has_functions, with_inlining
+from .listings import listings_of
+from .machine_code import calls_in, disassemble
 from .occupancy import occupancies
 from .ptx_lines import NUMBERED
 from .records import (
@@ -79,16 +81,21 @@ def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
         used = resources(code, facts.entry_name, facts.log)
         bounds = _launch_bounds(code, facts.entry_name)
         used["occupancy"] = occupancies(facts.target.arch, used["registers"], used["shared"], bounds)
-        if in_result := functions_of(code, facts.entry_name):
+        in_result = functions_of(code, facts.entry_name)
+        instructions = None
+        if listings or has_functions(in_result, facts.entry_name):
+            instructions = disassemble(code, facts.entry_name, _texts(record) if listings else ())
+        if in_result:
+            called = calls_in(instructions) if instructions is not None else None
             expressions = {call.site for call in facts.calls if call.expression}
             made = [part for part in parts if part.detail or not expressions.isdisjoint(part.brought_by)]
             names = {name: part.title for part in made for name in part.defines or () if _is_by_content(name)}
-            used["functions"] = function_reports(in_result, facts.entry_name, names)
-            calls = with_inlining(calls, codes, in_result, functions.reached)
+            used["functions"] = function_reports(in_result, facts.entry_name, names, facts.log, called)
+            calls = with_inlining(calls, codes, in_result, functions.reached, called)
         if listings:
             inputs = [known.get(_key(item)) for item in items]
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
-            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code, _texts(record))
+            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), instructions)
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
     build = BuildReport(*what, facts.timeline, shown, options=_options(record), python=facts.python)

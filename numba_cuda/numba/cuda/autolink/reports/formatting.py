@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..function_code.build_record import CallRecord
     from ..function_code.call_graph import Frame
-    from .records import CallReport, CodeReport, OccupancyReport, ResultReport
+    from .records import CallReport, CodeReport, FunctionReport, OccupancyReport, ResultReport
 
 _UNIT = re.compile(r"cxx_[0-9a-f]+\.cu")  # of calls of one library
 # What calls by name and functions of Python that C++ calls are named in the code: by their content.
@@ -212,9 +212,27 @@ def file(path: str | None) -> str:
 
 def left(call: CallReport) -> str:
     """Return what a *call* that was not inlined leaves in the result, as ``helper(float) and series(float) called``;
-    empty if that is only the function that it names, or is not known."""
+    empty if that is only the function that it names, or is not known. Where only the number of ``CALL`` instructions is
+    known, that is ``1 CALL left for 2 calls``."""
+    if call.left is not None:
+        number, calls = call.left
+        left = f"{number_of(number, 'CALL')} left for {calls} calls"
+        return f"{listed(call.called)}: {left}" if call.called else left
     is_own = [name.partition("(")[0] for name in call.called] == [call.name]
     return "" if is_own or not call.called else f"{listed(call.called)} called"
+
+
+def in_result(function: FunctionReport) -> str:
+    """Return what a *function* of the result is as ``2.1 KiB, 1 CALL, 24 registers, stack 8 bytes``; of spills and the
+    stack what there is."""
+    found = {
+        "{}": size(function.size),
+        "{} ": number_of(function.calls, "CALL") if function.calls is not None else None,
+        "{} registers": function.registers,
+        "stack {}": size(function.stack) if function.stack else None,
+        "{} spilled": size(spilled) if (spilled := function.spill_stores or function.spill_loads) else None,
+    }
+    return ", ".join(text.format(value).strip() for text, value in found.items() if value is not None)
 
 
 def times(some: Sequence[object]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,12 @@ def _environment() -> Environment:
     )
     environment.filters |= {name: getattr(formatting, name) for name in shown}
     others = (readable, shown_file, number_of)
-    environment.filters |= {"address": _address, "in_order": _in_order, **{each.__name__: each for each in others}}
+    environment.filters |= {
+        "address": _address,
+        "in_order": _in_order,
+        "with_content": _with_content,
+        **{each.__name__: each for each in others},
+    }
     environment.filters["breakable"] = lambda name: markupsafe.Markup("_<wbr>").join(name.split("_"))
     called = (
         trace.lanes,
@@ -120,6 +126,11 @@ def _address(filename: str | None, line: int | None) -> str:
     if filename is None or not Path(filename).is_absolute() or cell_name(filename):
         return ""
     return Path(filename).as_uri() + (f"#L{line}" if line is not None else "")
+
+
+def _with_content(titles: Mapping[str, str], rows: Sequence[object]) -> dict[str, str]:
+    """Return those of *titles*, by field, of which one of the *rows* has something."""
+    return {name: title for name, title in titles.items() if any(getattr(row, name) for row in rows)}
 
 
 def _in_order(names: tuple[str, ...]) -> list[str]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Item:
-    """A line: a label that may be highlighted, the text after it, and the items below it."""
+    """A line: a label that may be highlighted, the text after it, and the items below it. *facts* is whether the text
+    is facts with commas between them, of which none is broken."""
 
     label: str
     text: str = ""
     below: tuple[Item, ...] = ()
+    facts: bool = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What code became: which calls were inlined, and the lines of sources with the machine code that comes from them, as
-NVIDIA's ``nvdisasm`` reads it."""
+"""What code became: the lines of sources with the machine code that comes from them, as NVIDIA's ``nvdisasm`` reads
+it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import itertools
 import linecache
 import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from numba.cuda.cudadrv.external_code.formats.cubin import FunctionInCubin
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
@@ -23,8 +22,8 @@ from numba_cuda_autolink.given_sources import find_source
 
 from ..function_code.build_record import BuildFacts
 from . import formatting
-from .machine_code import Instruction, as_text, disassemble
-from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
+from .machine_code import Instruction, as_text
+from .records import CodeReport, LineReport, ListingReport
 
 _LONGEST = 200  # lines of a source that is shown whole; of a header, the parts with machine code are
 _NEAR = 2  # lines around one with machine code
@@ -41,57 +40,16 @@ _PROBE = re.compile(
 )
 
 
-def with_inlining(
-    calls: Sequence[CallReport],
-    codes: Sequence[CodeReport],
-    functions: Collection[str],
-    reached: Mapping[str, Collection[str]],
-) -> tuple[CallReport, ...]:
-    """Return *calls*, of functions in Python, with whether they were inlined: whether what they call, of the linked
-    *codes*, or a function that it leads to, as *reached* has them by name, is still one of the *functions* of the
-    result. CUDA's own parts of mathematical functions, whose names are reserved, do not count."""
-    called = {name for code in codes if code.is_python for name in code.undefined or ()}
-    by_site = defaultdict[str, set[str]](set)
-    for piece in (piece for code in codes for piece in code.parts or (code,)):
-        for site in piece.brought_by:
-            by_site[site].update(piece.defines or ())
-    found = []
-    for call in calls:
-        names = called.intersection(by_site[call.site])
-        left = names.intersection(functions)
-        known = bool(names) and len(left) in (0, len(names))
-        inner = {each for name in names for each in reached.get(name, ())}.intersection(functions) - names
-        inner = {each for each in inner if not each.startswith("__")}
-        text = tuple(sorted(formatting.symbol(each) for each in inner)) if known and not left else ()
-        found.append(dataclasses.replace(call, inlined=not (left or inner) if known else None, called=text))
-    return tuple(found)
-
-
-def function_reports(
-    functions: Mapping[str, FunctionInCubin], entry_name: str, names: Mapping[str, str]
-) -> tuple[FunctionReport, ...]:
-    """Return the *functions* of a result, the largest first after the kernel. *names* are those that users know some
-    by."""
-    shown, seen = {}, Counter[str]()
-    for name in sorted(functions):  # functions of several files, which no other file sees, may have one name
-        seen[title := names.get(name) or formatting.symbol(name)] += 1
-        shown[name] = f"{title} #{seen[title]}" if seen[title] > 1 else title
-    order = sorted(functions, key=lambda name: (name != entry_name, -functions[name].size, name))
-    return tuple(FunctionReport(shown[name], functions[name].size, functions[name].sha256) for name in order)
-
-
 def listings_of(
     facts: BuildFacts,
     codes: Sequence[tuple[CodeReport, LinkInput | None, tuple[str, bytes] | None]],
-    cubin: bytes,
-    texts: Sequence[str],
+    instructions: Sequence[Instruction] | None,
 ) -> tuple[ListingReport, ...]:
     """Return the listings of the functions in Python that lead to calls, of each of the linked *codes*, which come with
     what the object returned and with kind and bytes of what the linker was given, and of the other files that machine
-    code comes from. *texts* are the PTX of the link."""
+    code comes from: that of the *instructions* of the result."""
     written = [[] if code.own else _text(source) for code, source, _ in codes]
     names = [_names(code) if text else set() for (code, *_), text in zip(codes, written, strict=True)]
-    instructions = disassemble(cubin, facts.entry_name, texts)
     placed, unplaced = _by_place(instructions, set().union(*names))
     inlined_at = {place for each in instructions or () for place in each.places}
 

@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cuda import pathfinder
@@ -25,6 +26,7 @@ _SECTION = re.compile(r"\s*\.section\s+\.text\.([\w$.]+)")
 _LABEL, _BRANCH = re.compile(r"([\w$.]+):\s*"), ".L_"  # of functions, and what the targets of branches begin with
 _FILE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
+_CALL = re.compile(r"\bCALL\.\S* .*`\((?:\$__internal_\d+_\$)?([\w$.]+)\)")
 _ADDRESS = re.compile(r"^\s+(/\*[0-9a-f]{4,}\*/)\s+")
 
 
@@ -93,6 +95,15 @@ def _instructions(text: str, entry_name: str, of_ptx: Mapping[tuple[str, int], t
     return [
         each for _, some in itertools.groupby(found, lambda each: each.function) for each in _without_padding([*some])
     ]
+
+
+def calls_in(instructions: Iterable[Instruction]) -> dict[str, list[tuple[Place, ...]]]:
+    """Return the places of the ``CALL`` instructions, by the function that they call."""
+    found = defaultdict[str, list[tuple[Place, ...]]](list)
+    for each in instructions:
+        if call := _CALL.search(each.text):
+            found[call[1]].append(each.places)
+    return dict(found)
 
 
 def _without_padding(instructions: list[Instruction]) -> list[Instruction]:

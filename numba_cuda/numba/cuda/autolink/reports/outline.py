@@ -83,7 +83,7 @@ def _result(build: BuildReport) -> Iterator[Item]:
     functions = build.result.functions[:_MOST_FUNCTIONS]
     more = len(build.result.functions) - len(functions)
     if len(functions) > 1:
-        sizes = [Item(each.name, formatting.size(each.size)) for each in functions]
+        sizes = [Item(each.name, formatting.in_result(each), facts=True) for each in functions]
         yield Item("functions", "", (*sizes, *([Item("", f"and {more} more")] if more else [])))
     yield from _entry(build.entry_name)
 

@@ -100,11 +100,13 @@ class CallReport(CallRecord):
     """A call with the code that the object *returned*, in order, and whether it was *inlined* as a whole into all of
     its callers: ``False`` if a call of it, or of a function that it leads to, is left somewhere in the result, ``None``
     where that is not known. Where it was inlined itself, ``called`` are the functions that it leads to and that were
-    not."""
+    not. Where several calls lead to one function, and it is not known which of them are ``left``, these are the number
+    of its ``CALL`` instructions and of the calls."""
 
     returned: tuple[CodeReport, ...] = ()
     inlined: bool | None = None
     called: tuple[str, ...] = ()
+    left: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,24 @@ class LinkReport:
 @dataclass(frozen=True)
 class FunctionReport:
     """A function of the result, which was not inlined everywhere, its bytes of instructions, without padding, and their
-    digest, in which names and line information are not; empty in a report that was written without it."""
+    digest, in which names and line information are not; empty in a report that was written without it. ``calls`` is the
+    number of its ``CALL`` instructions in the result, ``None`` without ``nvdisasm``; ``registers`` and ``stack`` in
+    bytes are those of a function that has its own, and the register spills in bytes those of one that ptxas compiled in
+    the link; ``None`` for others, and for the kernel."""
 
     name: str
     size: int
     sha256: str = ""
+    calls: int | None = None
+    registers: int | None = None
+    stack: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+
+    @property
+    def code(self) -> tuple[str, int, str]:
+        """Its name and what its machine code is."""
+        return self.name, self.size, self.sha256
 
 
 @dataclass(frozen=True)
@@ -184,10 +199,10 @@ class OccupancyReport:
 @dataclass(frozen=True)
 class ResultReport:
     """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
-    the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
-    them; the functions in a cubin, the kernel's first; and the ``occupancy`` for blocks of several sizes without
-    dynamic shared memory. Sizes are in bytes; ``None`` stands for an unknown
-    number, which the ``stack`` of a kernel with recursion is."""
+    the static shared memory per block, the stack per thread in local memory, what variables take of constant and of
+    global memory, and the register spills as ptxas counts them; the functions in a cubin, the kernel's first; and the
+    ``occupancy`` for blocks of several sizes without dynamic shared memory. Sizes are in bytes; ``None`` stands for an
+    unknown number, which the ``stack`` of a kernel with recursion is."""
 
     kind: str
     size: int
@@ -197,6 +212,8 @@ class ResultReport:
     stack: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
+    constant_memory: int | None = None
+    global_memory: int | None = None
     functions: tuple[FunctionReport, ...] = ()
     occupancy: tuple[OccupancyReport, ...] = ()
 

@@ -22,7 +22,7 @@ def head(builds: Sequence[BuildReport], width: int) -> Iterator[Item]:
     if rows and max(map(len, rows)) <= width:
         yield from (Item("", row) for row in rows)
     else:
-        yield from (Item(build.arch, _needs(build)) for build in builds)
+        yield from (Item(build.arch, _needs(build), facts=True) for build in builds)
     left = {build.arch: tuple(_not_inlined(build.calls)) for build in builds}
     first = left[builds[0].arch]
     if all(items == first for items in left.values()):
@@ -36,7 +36,7 @@ def _not_inlined(calls: Sequence[CallReport]) -> Iterator[Item]:
     """Yield the calls that were not inlined, those alike together, and how many more there are."""
     groups: dict[tuple[str, str], list[CallReport]] = {}
     for call in calls:
-        if call.inlined is False:
+        if call.inlined is False or call.left is not None:
             inner = f": {left}" if (left := formatting.left(call)) else ""
             groups.setdefault((f"{full_name(call)}{call.arguments}", inner), []).append(call)
     for (name, inner), some in [*groups.items()][:_MOST]:
@@ -115,6 +115,8 @@ def resources(result: ResultReport) -> list[tuple[str, str]]:
         found.append(("static shared memory", f"{size(result.shared)} per block"))
     if (stack := formatting.stack(result)) is not None:
         found.append(("stack", stack if result.stack is None else f"{stack} per thread"))
+    memory = {"constant memory": result.constant_memory, "global memory": result.global_memory}
+    found += [(f"{name} of variables", size(number)) for name, number in memory.items() if number]
     if stores is not None and loads is not None:
         spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))

@@ -15,7 +15,9 @@ from .records import KernelReport
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-_AMOUNT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), "\0"  # in a number with its unit
+# The spaces in a number with its unit, and in facts with commas between them.
+_IN_AMOUNT, _IN_FACT = re.compile(r"(?<=\d) (?=(?:µs|ms|s|bytes?|[KMG]iB)\b)"), re.compile(r"(?<![,:]) ")
+_NO_BREAK = "\0"
 WIDTH = 80  # characters of a line, unless a name is longer
 _INDENT, _GUIDE = 2, 4  # characters before what is below an item, in text and in a tree
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
@@ -29,7 +31,8 @@ def to_text(report: KernelReport, width: int = WIDTH) -> str:
 def _lines(item: Item, depth: int, width: int) -> Iterator[str]:
     indent, line = " " * _INDENT * depth, f"{item.label}{_separator(item, depth)}{item.text}"
     whole_names = textwrap.TextWrapper(width, indent, f"{indent}    ", break_long_words=False, break_on_hyphens=False)
-    yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(_AMOUNT.sub(_NO_BREAK, line)))
+    whole = _IN_FACT if item.facts else _IN_AMOUNT
+    yield from (each.replace(_NO_BREAK, " ") for each in whole_names.wrap(whole.sub(_NO_BREAK, line)))
     for below in item.below:
         yield from _lines(below, depth + 1, width)
 

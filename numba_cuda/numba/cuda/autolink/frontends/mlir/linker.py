@@ -28,6 +28,7 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_call
 
 from ...frontend_api.placed_messages import placed_error
+from ...function_code.calls import options_of_kernel
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from .emulated_driver import is_emulated
@@ -114,6 +115,7 @@ def linker_for(lower: Any) -> CallLinker:
     prepare(lower.mlir_module, lower.mlir_gpu_module)
     external.entry_name = lower.mlir_funcOp.attributes["sym_name"].value
     external.link_options = _link_options(lower.targetoptions)
+    external.calls.options = options_of_kernel(_given(lower.targetoptions))
     target = compiled_for(external)
     plan = external.plan(target)
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
@@ -126,6 +128,12 @@ def compiled_for(external: FunctionCode) -> Target:
     """Return the target that a function was compiled for, which this front end always knows."""
     assert external.target is not None
     return external.target
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the *options* of a kernel, ``opt`` as the level that it stands for, and ``lto`` if it was given."""
+    resolved = ("opt", *(() if options.get("_lto_explicit") else ("lto",)))
+    return {name: value for name, value in options.items() if name not in resolved}
 
 
 def _link_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from ...compilation.context import (
 )
 from ...frontend_api.jit_options import with_jit_options
 from ...frontend_api.seams import MissingSeamError, Seams
+from ...function_code.calls import options_of_kernel
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -285,6 +286,14 @@ def _current_device(original: Any) -> Any:
     """Report the compute capability that `build` compiles for, with or without a GPU."""
     cc = current_state().cc
     return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
+
+
+@_in_place_of("numba.cuda.dispatcher:_Kernel.__init__")
+def _make_kernel(original: Any, kernel: Any, *args: Any, **options: Any) -> None:
+    """Note the options of a kernel, which the cache's history names."""
+    original(kernel, *args, **options)
+    if (code := getattr(kernel._codelibrary, "function_code", None)) is not None:
+        code.calls.options = options_of_kernel(options)
 
 
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")

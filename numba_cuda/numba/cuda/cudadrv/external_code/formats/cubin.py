@@ -37,11 +37,12 @@ _FIRST_RESERVED_SECTION = 0xFF00
 _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
 # In .nv.callgraph the highest numbers are not symbols: one stands for an indirect call, for example.
 _NO_SYMBOL = 0xFFFFFF00
-# Attributes of .nv.info: EIATTR_REGCOUNT, and EIATTR_MIN_STACK_SIZE, which includes the functions that it calls.
-_REGISTERS, _STACK_SIZE = 0x2F, 0x12
+# Attributes of .nv.info: EIATTR_REGCOUNT, EIATTR_MIN_STACK_SIZE, which includes the functions that it calls, and
+# EIATTR_FRAME_SIZE, which does not.
+_REGISTERS, _STACK_SIZE, _FRAME_SIZE = 0x2F, 0x12, 0x11
 _UNKNOWN_SIZE = 0xFFFFFFFF  # of the stack of a kernel with recursion
-# Those that begin with a symbol: also frame size and maximum stack size.
-_ATTRIBUTES_OF_SYMBOLS = frozenset({_REGISTERS, 0x11, _STACK_SIZE, 0x23})
+# Those that begin with a symbol: also the maximum stack size.
+_ATTRIBUTES_OF_SYMBOLS = frozenset({_REGISTERS, _FRAME_SIZE, _STACK_SIZE, 0x23})
 _SIZED = 4  # EIFMT_SVAL: a length and that many bytes; every other format takes four bytes in all
 # Sections whose info field is not a section: that of machine code holds a symbol and registers, and so does that of
 # the notes on it for sm_100, whose second symbol table is a different one.
@@ -55,8 +56,12 @@ _FIRST_OF_16_BYTES = 70  # from sm_70 on, an instruction takes 16 bytes
 _NOP = 0x7918  # in its low 16 bits, without a predicate
 # Their low half: the offset of a branch is in bytes up to sm_90, or has its low byte apart.
 _BRANCHES_TO_THEMSELVES = frozenset({0xFFFFFFF000007947, 0xFFFFFFFC00FC7947})
+_RESOURCES = "registers", "shared", "stack", "constant_memory", "global_memory", "spill_stores", "spill_loads"
 _NUMBERED = re.compile(r"^\$__internal_\d+_\$")  # before the name of a function that ptxas itself adds
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_SPILLS_OF = re.compile(rf"Function properties for ([\w$]+)\n.*?{_SPILLS.pattern}")
+# Of variables: constants, and global memory with and without initial values.
+_CONSTANTS, _GLOBALS = (".nv.constant3",), (".nv.global", ".nv.global.init")
 
 
 def check_tables(code: bytes, file: Elf) -> None:
@@ -129,17 +134,17 @@ def _parameter(letter: str, size: str) -> Parameter:
 
 def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
     """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
-    and ``stack`` per thread in bytes, and the bytes that all functions of its link spill, ``spill_stores`` and
-    ``spill_loads``; ``None`` for what cannot be read, and for the stack of a kernel with recursion. *log* is what the
-    linker printed; no driver is needed."""
-    used: tuple[int | None, ...] = None, None, None
+    and ``stack`` per thread in bytes, the bytes of variables in ``constant_memory`` and in ``global_memory``, and the
+    bytes that all functions of its link spill, ``spill_stores`` and ``spill_loads``; ``None`` for what cannot be read,
+    and for the stack of a kernel with recursion. *log* is what the linker printed; no driver is needed."""
+    used: tuple[int | None, ...] = (None,) * 5
     with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
         used = _resources(cubin, entry_name)
     spills = [sum(map(int, sizes)) for sizes in zip(*_SPILLS.findall(log), strict=True)] or (None, None)
-    return dict(zip(("registers", "shared", "stack", "spill_stores", "spill_loads"), (*used, *spills), strict=True))
+    return dict(zip(_RESOURCES, (*used, *spills), strict=True))
 
 
-def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | None]:
+def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, ...]:
     file = read_elf(cubin)
     names = [symbol.name for symbol in elf_symbols(cubin, file)]
     info = file.section(".nv.info")
@@ -155,30 +160,56 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     reserved = _RESERVED_SHARED if file.sm >= 90 else 0
     size = max(shared.size - reserved, 0) if shared is not None else 0
     stack = of_kernel.get(_STACK_SIZE)
-    return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack
+    sizes = {section.name: section.size for section in file.sections}
+    memory = (sum(sizes.get(name, 0) for name in names) for names in (_CONSTANTS, _GLOBALS))
+    return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack, *memory
+
+
+def spills_of_functions(log: str) -> dict[str, tuple[int, int]]:
+    """Return the bytes that each function stores and loads as it spills registers, by name, as the *log* of a link has
+    them: of functions that ptxas compiled in it."""
+    return {name: (int(stores), int(loads)) for name, stores, loads in _SPILLS_OF.findall(log)}
 
 
 @dataclasses.dataclass(frozen=True)
 class FunctionInCubin:
-    """The bytes of instructions of a function, without padding, and their digest."""
+    """The bytes of instructions of a function, without padding, and their digest; its registers and its stack in
+    bytes, ``None`` for one that is within another."""
 
     size: int
     sha256: str
+    registers: int | None = None
+    stack: int | None = None
 
 
 def functions_of(cubin: bytes, entry_name: str) -> dict[str, FunctionInCubin]:
     """Return the code of each function in *cubin* without the functions that the linker placed within it, which it
     names after both: ``$kernel$helper``. Empty if that cannot be read."""
     codes: dict[str, list[bytes]] = {}
+    noted = dict[str, dict[int, int]]()
     with contextlib.suppress(FormatError):
         file = read_elf(cubin)
-        functions = [each for each in elf_symbols(cubin, file) if each.type == FUNCTION and each.is_defined]
+        symbols = elf_symbols(cubin, file)
+        functions = [each for each in symbols if each.type == FUNCTION and each.is_defined]
+        info = file.section(".nv.info")
+        for kind, value in attributes(content(cubin, info)) if info is not None else ():
+            if kind in (_REGISTERS, _FRAME_SIZE) and len(value) == 8:
+                number, amount = struct.unpack("<II", value)
+                noted.setdefault(symbols[number].name, {})[kind] = amount
         for symbol in functions:
             name = _NUMBERED.sub("", symbol.name.removeprefix(f"${entry_name}$"))
             within = sorted((each.offset, each.size) for each in functions if _is_within(each, symbol))
             codes.setdefault(name, []).append(_own_code(cubin, file, symbol, within))
     found = {name: b"".join(sorted(some)) for name, some in codes.items()}
-    return {name: FunctionInCubin(len(code), hashlib.sha256(code).hexdigest()) for name, code in found.items()}
+    of_none = dict[int, int]()
+    return {
+        name: FunctionInCubin(
+            len(code),
+            hashlib.sha256(code).hexdigest(),
+            *(noted.get(name, of_none).get(kind) for kind in (_REGISTERS, _FRAME_SIZE)),
+        )
+        for name, code in found.items()
+    }
 
 
 def _is_within(inner: ElfSymbol, outer: ElfSymbol) -> bool:

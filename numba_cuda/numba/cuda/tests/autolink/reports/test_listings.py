@@ -12,6 +12,7 @@ import pytest
 from autolink_support import CC, Linked, adder, build, calling, ptx
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.autolink.reports import collect
 from numba.cuda.autolink.reports.collect import report_of
 from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.machine_code import disassemble, nvdisasm
@@ -72,6 +73,72 @@ def test_a_call_by_name_is_not_inlined_where_the_function_or_one_that_it_calls_i
     ]
     assert "inlined: no" in str(report)
     assert ">no, helper(float) called<" in report.to_html()
+
+
+def of_one_function(monkeypatch, lineinfo):
+    """Return the build of a kernel that calls one function in two lines, of which the first was inlined."""
+    in_machine_code = collect.calls_in
+    monkeypatch.setattr(
+        collect, "calls_in", lambda found: {name: places[1:] for name, places in in_machine_code(found).items()}
+    )
+
+    @cuda.jit(lineinfo=lineinfo)
+    def twice(x):
+        x[0] = called(x[0])
+        x[1] = called(x[2])
+
+    return autolink.report(twice, "void(int32[::1])", cc=CC)
+
+
+@needs_nvdisasm
+def test_which_of_two_calls_was_inlined_is_known_with_line_information(monkeypatch):
+    report = of_one_function(monkeypatch, lineinfo=True)
+    first, second = report.builds[0].calls
+    assert (first.inlined, first.left, second.inlined, second.left) == (True, None, False, None)
+    assert f"  not inlined\n    listed_called(int32) at test_listings.py:{second.line}\n" in str(report)
+
+
+@needs_nvdisasm
+def test_how_many_of_two_calls_are_left_is_known_without_line_information(monkeypatch):
+    report = of_one_function(monkeypatch, lineinfo=False)
+    (build,) = report.builds
+    assert [(each.inlined, each.left) for each in build.calls] == [(None, (1, 2))] * 2
+    assert [each.calls for each in build.result.functions] == [None, 1]
+    text, page = str(report), report.to_html()
+    assert text.count("inlined: not known, 1 CALL left for 2 calls\n") == 2
+    lines = " and ".join(str(each.line) for each in build.calls)
+    place = f"listed_called(int32) ×2 at test_listings.py:{lines}"  # noqa: RUF001 - as it is shown
+    assert f"{place}: 1 CALL left for 2 calls" in " ".join(text.split())
+    assert page.count('data-words="not inlined">not known, 1 CALL left for 2 calls<') == 2
+    assert "<th>CALL instructions</th>" in page and "not all inlined" in page
+    assert autolink.Report.from_json(report.to_json()) == report
+
+
+def test_memory_of_variables_and_what_functions_need_are_shown():
+    library = autolink.cxx("""
+        __constant__ float table[64] = {1, 2, 3};
+        __device__ float kept[100];
+        __device__ __noinline__ float deep(float x, int k) {
+            float b[32];
+            for (int i = 0; i < 32; ++i) b[i] = x * i + table[(k + i) & 63];
+            return b[k & 31] + kept[k & 63];
+        }
+        __device__ float outer(float x, int k) { return deep(x, k) + deep(x, k + 1); }
+    """)
+
+    @cuda.jit(lto=False)
+    def calling(x):
+        i = cuda.grid(1)
+        x[i] = library.outer(x[i], i)
+
+    report = autolink.report(calling, "void(float32[::1])", cc=CC)
+    result = report.builds[0].result
+    assert (result.constant_memory, result.global_memory >= 400) == (256, True)
+    assert "constant memory of variables: 256 bytes\n" in str(report)
+    (deep,) = (each for each in result.functions if each.name == "deep(float, int)")
+    assert deep.registers > 0 and deep.stack >= 128
+    assert re.search(r"deep\(float, int\): [\d.]+ [\w]+, (2 CALLs, )?\d+ registers, stack \d+ bytes\n", str(report))
+    assert "<th>stack, bytes</th>" in report.to_html()
 
 
 def test_a_lambda_that_cxx_calls_is_inlined_with_the_call():

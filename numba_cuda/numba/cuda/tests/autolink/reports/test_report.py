@@ -30,7 +30,7 @@ from numba.cuda.autolink.reports.formatting import titles
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.autolink.reports.report import Report
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.formats.cubin import resources
+from numba.cuda.cudadrv.external_code.formats.cubin import resources, spills_of_functions
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
@@ -257,7 +257,9 @@ ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill lo
 ptxas info    : Function properties for other
 ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"""
     spills = {"spill_stores": 12, "spill_loads": 16}
-    assert resources(b"no cubin", "one", log) == {"registers": None, "shared": None, "stack": None, **spills}
+    unknown = ("registers", "shared", "stack", "constant_memory", "global_memory")
+    assert resources(b"no cubin", "one", log) == {**dict.fromkeys(unknown), **spills}
+    assert spills_of_functions(log) == {"one": (8, 12), "other": (4, 4)}
 
 
 @pytest.mark.parametrize(
@@ -592,7 +594,7 @@ def test_the_table_of_architectures_fits_into_80_columns_and_is_lines_where_ther
     assert all(re.match(r"  (sm_\d+a? +\d|  +registers)", row) and len(row) <= 80 for row in rows)
     narrow = text.to_text(report, 50).splitlines()
     assert not any("registers  " in line for line in narrow)
-    heads = [line for line in narrow if re.match(r"  sm_\d+a?: \d+ registers, ", line)]
+    heads = [line for line in narrow if re.match(r"  sm_\d+a?: \d+ registers,", line)]
     assert len(heads) == 4 and all(len(line) <= 50 for line in heads)
 
 
@@ -837,7 +839,7 @@ __device__ float apart(float x) { return x * 2; }
     page = report.to_html()
     assert page.count('<span class="left" data-words="not inlined">no</span>') == 1
     assert page.count('<p class="faint">as for sm_80') == 2 and page.count("library.plus(x[0])") == 1
-    assert page.count("(float32), not inlined<") == 1  # in the graph
+    assert page.count(">not inlined: (float32)<") == 1  # in the graph
     table = page[page.index("<h4>Architectures</h4>") :].partition("</table>")[0]
     assert "<th>occupancy</th><th>inlined</th>" in table
     assert ">1 of 2<" in table and ">100%<" in table

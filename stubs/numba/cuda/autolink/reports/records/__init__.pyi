@@ -112,6 +112,7 @@ class CallReport:
     def returned(self) -> tuple[CodeReport, ...]: ...
     inlined: bool | None = None
     called: tuple[str, ...] = ()
+    left: tuple[int, int] | None = None
     @property
     def call(self) -> str: ...
 
@@ -131,6 +132,13 @@ class FunctionReport:
     name: str
     size: int
     sha256: str = ""
+    calls: int | None = None
+    registers: int | None = None
+    stack: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    @property
+    def code(self) -> tuple[str, int, str]: ...
 
 @dataclass(frozen=True)
 class LineReport:
@@ -168,6 +176,8 @@ class ResultReport:
     stack: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
+    constant_memory: int | None = None
+    global_memory: int | None = None
     @property
     def functions(self) -> tuple[FunctionReport, ...]: ...
     @property
