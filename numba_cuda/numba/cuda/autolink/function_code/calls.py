@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import types as pytypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
@@ -19,7 +19,23 @@ from ..protocol.call_sites import CallSite
 from ..protocol.errors import CallError, HookError
 
 _FLAGS = ("fastmath", "forceinline")  # options that change a function's code
+# Those of a kernel that change its code, with their defaults, in both front ends; that of ``lto`` is ``not debug``.
+_OF_KERNELS = {
+    **dict.fromkeys(("debug", "lineinfo", "fastmath", "forceinline"), False),
+    **{"opt": True, "opt_level": 3},
+    **dict.fromkeys(("max_registers", "launch_bounds", "ptxas_options", "features"), None),
+}
 _NUMBA = ("numba.", "numba_cuda", "numba_cuda_mlir.")
+
+
+def options_of_kernel(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return those *options* of ``cuda.jit`` that change a kernel's code and are not the defaults, as pairs of a name
+    and a text."""
+    defaults = {**_OF_KERNELS, "lto": not options.get("debug")}
+    found = ((name, options.get(name), default) for name, default in defaults.items())
+    given = ((name, value, default) for name, value, default in found if value is not None and value != default)
+    is_flag = ((name, value, isinstance(default, bool) and value in (False, True)) for name, value, default in given)
+    return tuple((name, str(bool(value) if flag else value)) for name, value, flag in is_flag)
 
 
 class Calls:

@@ -198,11 +198,13 @@ class FunctionCode:
         while waiting:
             code = waiting.pop(0)
             if code not in found and (function := code.calls.function) is not None:
-                found[code] = function
+                options = () if code is self else code.calls.options
+                found[code] = dataclasses.replace(function, options=options)
             waiting += (each for each in code.calls.below if each not in found and each not in waiting)
         if self not in found:
             return None
-        return PythonKernel(self.name, self.calls.types, tuple(dict.fromkeys(found.values())), self.front_end)
+        functions = tuple(dict.fromkeys(found.values()))
+        return PythonKernel(self.name, self.calls.types, functions, self.front_end, self.calls.options)
 
     def link(self, request: LinkRequest) -> Linked:
         """Run the link that is *request*\\ ed, once."""

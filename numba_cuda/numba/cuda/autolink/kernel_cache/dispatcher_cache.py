@@ -30,13 +30,14 @@ from numba_cuda_autolink.files import read_regular_file
 
 from ..compilation.context import current_state, tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..function_code.calls import options_of_kernel
 from ..protocol.kernel_signatures import arguments_text
 from ..protocol.loaded_modules import UnknownValueError, program_files
 from .kernel_values import KernelValues, names_external_code, registered, values_of_kernel, why_unpredictable
 from .stored_kernel import KernelChangedError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "13"
+_SCHEMA = "14"
 _MOST_VARIANTS = 4  # of one kernel, by what its objects return for its calls
 _FUNCTION = "the function"
 _MOST_TEXT = 1 << 18  # bytes of a program's modules, to show which lines changed
@@ -111,9 +112,8 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     """Return what users know of the kernel that is looked for."""
     function = PythonFunction.of(cache._py_func)
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
-    kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,))
-    given = [(name, value) for name, value in cache._options.items() if name != "opt" or not value]
-    options = [("", name, str(value) if value != 1 else "True") for name, value in given if name == "opt" or value]
+    options = options_of_kernel(cache._options)
+    kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,), options=options)
     modules = dict(program_files(lookup.values.modules))
     own_file = modules.pop(cache._py_func.__module__, "")
     known = {f"{cache._py_func.__name__}.{label.partition(' ')[2]}" for label, _ in function.values}
@@ -121,7 +121,6 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     return (
         ("", "architecture", capability.as_launched.arch),
         *kernel.facts(with_lines=False),
-        *options,
         *(("", f"value {label}", text) for label, text in values),
         *((_file_of(name), "file", digest) for name, digest in modules.items()),
         ("", OWN_FILE, own_file),

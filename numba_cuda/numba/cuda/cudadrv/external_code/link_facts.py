@@ -34,16 +34,10 @@ def link_facts(request: LinkRequest) -> Facts:
     target = plan.target
     python = code.python.facts(with_lines=target.lineinfo or target.debug) if code.python is not None else ()
     nvvm = dict(option for each in code.inputs if isinstance(each, LLVMModules) for option in each.options)
-    flags = ("debug", "lineinfo", "fastmath")
     found = [
         ("", "architecture", target.arch),
         *python,
-        *(("", name, "True") for name in flags if getattr(target, name)),
-        *([("", "opt", "False")] if nvvm.get("opt", 3) in (0, False) else []),
         *([("", COMPILED_FOR, nvvm["arch"])] if "arch" in nvvm else []),
-        *([] if target.lto or target.debug else [("", "lto", "False")]),
-        *([("", "max_registers", str(target.max_registers))] if target.max_registers else []),
-        *(("", f"link option {name}", repr(value)) for name, value in sorted(code.options.items())),
         *([("", "entry_name", code.entry)] if code.entry and not code.entry.startswith("_Z") else []),  # mangled
         ("", "output", request.output),
         *([("", FRONT_END, code.python.front_end)] if code.python is not None else []),

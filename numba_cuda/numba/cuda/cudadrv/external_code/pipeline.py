@@ -179,6 +179,7 @@ class _Link:
             facts=functools.partial(link_facts, self.request),
             lines=functools.partial(link_lines, self.request),
             subject=self._subject(),
+            state=self._state,
             uses=tuple(keys),
         )
 
@@ -190,6 +191,10 @@ class _Link:
         python = code.python
         of_function = python.functions[0].path, python.name, python.types, python.front_end
         return ("link", *of_function, self.plan.target.arch, self.request.output)
+
+    def _state(self) -> str:
+        python = self.request.kernel_code.python
+        return "" if python is None else python.state
 
     def compile(self) -> list[Program | None]:
         """Return the programs of the plan's units, if they have one. Raises `LinkError` if something does not

@@ -28,6 +28,7 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 from numba_cuda_autolink.source_syntax import find_call
 
 from ...frontend_api.placed_messages import placed_error
+from ...function_code.calls import options_of_kernel
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
 from .emulated_driver import is_emulated
@@ -114,6 +115,7 @@ def linker_for(lower: Any) -> CallLinker:
     prepare(lower.mlir_module, lower.mlir_gpu_module)
     external.entry_name = lower.mlir_funcOp.attributes["sym_name"].value
     external.link_options = _link_options(lower.targetoptions)
+    external.calls.options = options_of_kernel(_given(lower.targetoptions))
     target = compiled_for(external)
     plan = external.plan(target)
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
@@ -126,6 +128,12 @@ def compiled_for(external: FunctionCode) -> Target:
     """Return the target that a function was compiled for, which this front end always knows."""
     assert external.target is not None
     return external.target
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the *options* of a kernel, ``opt`` as the level that it stands for, and ``lto`` if it was given."""
+    resolved = ("opt", *(() if options.get("_lto_explicit") else ("lto",)))
+    return {name: value for name, value in options.items() if name not in resolved}
 
 
 def _link_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,24 +258,25 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
     links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing
     defines."""
     kernel, missing = dispatcher.py_func, error.filename if isinstance(error, FileNotFoundError) else None
+    defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
     advice = f"\n  what to do: {find_elsewhere(missing)}" if missing is not None else ""
     if missing is not None and missing in dispatcher.targetoptions.get("link", ()):
-        defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
         return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} not found{advice}", defined_at)
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
     for name, value in {**variables.globals, **variables.nonlocals}.items():
         link = getattr(value, "link", None)
         if symbol is not None and getattr(value, "name", None) == symbol:
-            return _placed(
-                f"{readable(symbol)!r} is called but nothing that is linked defines it\n"
-                f'  what to do: define it in code that link= names, as extern "C"\n  log: {error}',
-                kernel,
-                name,
-            )
+            return _placed(_undefined(symbol), kernel, name)
         if missing is not None and isinstance(link, (tuple, list)) and missing in link:
             return _placed(f"link= of declare_device({value.name!r}): {missing} not found{advice}", kernel, name)
-    return placed_error(error)
+    return placed_error(error) if symbol is None else with_definition(_undefined(symbol), defined_at)
+
+
+def _undefined(symbol: str) -> str:
+    """Return what is wrong where nothing defines a *symbol*, and what to do."""
+    diagnosis = f"{readable(symbol)!r} is called but nothing that is linked defines it"
+    return f'{diagnosis}\n  what to do: define it in code that link= names, as extern "C"'
 
 
 def _placed(text: str, kernel: Any, called: str) -> str:

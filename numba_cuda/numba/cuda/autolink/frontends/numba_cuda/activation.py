@@ -44,6 +44,7 @@ from ...compilation.context import (
 )
 from ...frontend_api.jit_options import with_jit_options
 from ...frontend_api.seams import MissingSeamError, Seams
+from ...function_code.calls import options_of_kernel
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -287,6 +288,14 @@ def _current_device(original: Any) -> Any:
     return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
 
 
+@_in_place_of("numba.cuda.dispatcher:_Kernel.__init__")
+def _make_kernel(original: Any, kernel: Any, *args: Any, **options: Any) -> None:
+    """Note the options of a kernel, which the cache's history names."""
+    original(kernel, *args, **options)
+    if (code := getattr(kernel._codelibrary, "function_code", None)) is not None:
+        code.calls.options = options_of_kernel(options)
+
+
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
 def _bind(original: Any, kernel: Any) -> None:
     if (cc := current_state().cc) is None:
@@ -315,10 +324,15 @@ def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.call")
 def _launch(original: Any, dispatcher: Any, args: Any, launch_config: Any) -> Any:
-    """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them."""
-    if dispatcher._specialized:
-        _launch_check()(dispatcher, args)
-    return original(dispatcher, args, launch_config)
+    """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them; and say
+    what to do about a launch that fails."""
+    try:
+        if dispatcher._specialized:
+            _launch_check()(dispatcher, args)
+        return original(dispatcher, args, launch_config)
+    except Exception:
+        with short_traceback(_placed_error):
+            raise
 
 
 @functools.cache

@@ -32,6 +32,7 @@ from numba_cuda_autolink.emulator import memory
 from ...compilation.context import current_state, inside
 from ...frontend_api.launch_messages import named_arguments
 from ...frontend_api.seams import Seams
+from ...function_code.calls import options_of_kernel
 from .activation import target_of_options
 from .code_library import LinkingCodeLibrary
 
@@ -102,6 +103,7 @@ def _with_its_python(kernel: Any, dispatcher: Any) -> LinkingCodeLibrary:
     options = {**dispatcher.targetoptions, "cc": cc, "lto": library._lto, "lineinfo": not kernel.debug}
     code = library.function_code
     code.target = target_of_options(options, for_device=True)
+    code.calls.options = options_of_kernel(dispatcher.targetoptions)
     code.calls.note_compiled(dispatcher.py_func, kernel.argument_types)
     return library
 

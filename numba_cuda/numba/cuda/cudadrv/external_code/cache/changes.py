@@ -29,7 +29,6 @@ _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
     *("Python", "NumPy", "Numba"),
 )
-_NOT_WITH_DEBUG = ("lineinfo", "lto")  # which debug excludes
 _CONTENT = ("code", "source", "file")
 # Words for parts that may differ while no fact does, by how their labels begin.
 _REST = {
@@ -196,8 +195,6 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         if label in (OWN_FILE, NOT_CACHED, *_LINES) or label.startswith(PLACE_OF) or (subject and label in COMPILED):
             continue
         if label in (*_TOOLS, COMPILED_FOR, MODULE) and None in values:
-            continue
-        if label in _NOT_WITH_DEBUG and old.get((subject, "debug")) != new.get((subject, "debug")):
             continue
         if label == "code" and is_other_python:
             continue

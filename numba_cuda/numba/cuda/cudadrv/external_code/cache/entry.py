@@ -71,6 +71,8 @@ class CacheKey:
     # The kernel that it is a build of, with its file, types and target: what a run uses under keys of one subject is
     # what the next run's builds are compared with.
     subject: tuple[str, ...] = field(default=(), compare=False)
+    # Gives a digest of what may have been edited since the last run and needs no build; called where it is used.
+    state: Callable[[], str] = field(default=str, compare=False)
     uses: tuple[bytes, ...] = field(default=(), compare=False)  # the digests of the keys of what was linked
     base: bytes = field(default=b"", compare=False)  # that of the entry that it is compared with
     run: str = field(default="", compare=False)  # the process that built it

@@ -37,12 +37,13 @@ def join_run(run: str) -> None:
 class _Run(NamedTuple):
     """What a run used of a kernel's entries, their keys in hexadecimal, the latest last; the lines that it read, where
     files were edited and that needed no build; and what it knew of entries, by their keys, where that is not what the
-    entries say."""
+    entries say; and of those that it used, the states."""
 
     run: str = ""
     used: tuple[str, ...] = ()
     lines: LineDigests = ()
     facts: tuple[tuple[str, Facts], ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
 
 
 class _Noted(NamedTuple):
@@ -61,16 +62,16 @@ class LastRuns:
         """Note that this run, which *has built* something, uses the entry under *key*, which has a subject; and its
         lines and facts, if these may have been edited since the last run."""
         subject, digest = key.subject, key.digest.hex()
-        known = self._read(subject)
-        if known == (noted := _with_use(known, digest)):
+        known, state = self._read(subject), key.state()
+        if known == (noted := _with_use(known, digest, state)):
             return
-        is_edited = has_built or self._is_edited(subject)
+        is_edited = has_built or dict(known.last.states).get(digest) != state
         if not is_edited and noted.last.used == known.last.used:  # of the last run: the next one reads the same
             self._known[subject] = noted
             return
         with self._guard.turn(_name(subject), self._disk.private_folder(LOCKS), lambda: None):
             found = self._read_file(subject)  # a worker of the same run may have written it since
-            noted = _with_use(found if found.last.run == _run else known, digest)
+            noted = _with_use(found if found.last.run == _run else known, digest, state)
             if is_edited:
                 own = noted.last
                 lines, facts = dict(own.lines) | dict(key.lines()), dict(own.facts) | {digest: key.facts()}
@@ -98,13 +99,6 @@ class LastRuns:
     def _before(self, subject: tuple[str, ...]) -> _Run:
         found = self._read(subject)
         return found.before if found.last.run == _run else found.last
-
-    def _is_edited(self, subject: tuple[str, ...]) -> bool:
-        """Whether the file of the kernel was written since the last use was noted."""
-        with contextlib.suppress(OSError):
-            path = self._path(subject)
-            return path is not None and os.stat(subject[1]).st_mtime > os.stat(path).st_mtime
-        return False
 
     def _read(self, subject: tuple[str, ...]) -> _Noted:
         if subject not in self._known:
@@ -135,21 +129,24 @@ class LastRuns:
 def _read_run(read: Any) -> _Run:
     used = tuple(bytes.fromhex(each).hex() for each in read["used"])
     facts = tuple((str(digest), read_facts(each)) for digest, each in read["facts"])
-    return _Run(str(read["run"]), used, read_lines(read["lines"]), facts)
+    states = tuple((str(digest), str(state)) for digest, state in read["states"])
+    return _Run(str(read["run"]), used, read_lines(read["lines"]), facts, states)
 
 
 def _text(noted: _Noted) -> str:
     return json.dumps({name: each._asdict() for name, each in noted._asdict().items()})
 
 
-def _with_use(found: _Noted, digest: str) -> _Noted:
+def _with_use(found: _Noted, digest: str, state: str) -> _Noted:
     last, before = found
     if last.run != _run:
         known = tuple((each, facts) for each, facts in last.facts if each in last.used)
         before = last._replace(facts=known)
         last = before._replace(run=_run, used=())
     used = (*(each for each in last.used if each != digest), digest)[-_MOST_USED:]
-    return _Noted(last._replace(used=used), before)
+    states = dict(last.states) | {digest: state}
+    kept = tuple(each for each in states.items() if each[0] in (*used, *before.used))
+    return _Noted(last._replace(used=used, states=kept), before)
 
 
 def _name(subject: tuple[str, ...]) -> bytes:

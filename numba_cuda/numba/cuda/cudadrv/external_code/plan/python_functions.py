@@ -39,6 +39,10 @@ _DTYPES = (
 )
 
 
+# Those of the environment that are the defaults of options.
+_VARIABLES = {"debug": "NUMBA_CUDA_DEBUGINFO", "opt": "NUMBA_OPT"}
+
+
 @dataclass(frozen=True)
 class PythonFunction:
     """A Python function: its *name*, its file's *path* and *line*, a digest of the lines at which its instructions are,
@@ -87,6 +91,7 @@ class PythonFunction:
         for label, path, of_class in self.homes:
             if place := _place_of(_last_name(label), path, of_class):
                 values.append((name, f"{PLACE_OF}{label}", place))
+        values += [(name, option, text) for option, text in self.options]
         return ((name, "code", self.digest), (name, "parameters", self.parameters), *values, *line)
 
     def lines(self, name: str) -> LineDigests:
@@ -137,12 +142,20 @@ def _text_of_file(path: str) -> str:
 @dataclass(frozen=True)
 class PythonKernel:
     """A kernel: its *name* with those of the functions that enclose it, the *types* of its arguments as signatures have
-    them, its *functions*, itself first, and the *front_end* that compiles it."""
+    them, its *functions*, itself first, the *front_end* that compiles it, and its *options* that are not the
+    defaults."""
 
     name: str
     types: str
     functions: tuple[PythonFunction, ...]
     front_end: str = "numba-cuda"
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def state(self) -> str:
+        """A digest of the content of its functions, and of when their files were written."""
+        stamps = [os.stat(each).st_mtime_ns for each in self.paths if os.path.exists(each)]
+        return _digest(([each.content for each in self.functions], stamps))
 
     def facts(self, *, with_lines: bool) -> Facts:
         """Return what users know of it; *with* the *lines* of its functions if the compiled code has them."""
@@ -153,12 +166,29 @@ class PythonKernel:
             ("", "types", self.types),
             ("", MODULE, own.module),
             ("", "Python", platform.python_version()),
+            *(("", name, value) for name, value in self.options),
+            *self._set_by_environment(),
             *(fact for name, each in self._named() for fact in each.facts(name, with_lines=with_lines)),
         )
 
+    def _set_by_environment(self) -> Facts:
+        """Return the variables of the environment that set options, each as the place where its option is set."""
+        variables = _VARIABLES if self.front_end == "numba-cuda" else {}
+        given = (
+            (name, variables[name], os.environ.get(variables[name], ""))
+            for name, _ in self.options
+            if name in variables
+        )
+        return tuple(("", f"{PLACE_OF}{name}", f"{variable}={value}") for name, variable, value in given if value)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of its functions."""
+        return list(dict.fromkeys(each.path for each in self.functions))
+
     def find_text(self, text: str) -> tuple[str, int] | None:
         """Return the name of the file of its functions that contains *text* once, and the line at which that begins."""
-        for path in dict.fromkeys(each.path for each in self.functions):
+        for path in self.paths:
             with contextlib.suppress(OSError, ValueError):
                 before, *others = _text_of_file(path).split(text)
                 if len(others) == 1:
@@ -168,7 +198,7 @@ class PythonKernel:
     def lines(self) -> LineDigests:
         """Return digests of the lines of its functions, and of the files that they are in."""
         found, left = [line for name, each in self._named() for line in each.lines(name)], _MOST_TEXT
-        for path in dict.fromkeys(each.path for each in self.functions):
+        for path in self.paths:
             text = ""
             with contextlib.suppress(OSError, ValueError):
                 text = _text_of_file(path)

@@ -78,7 +78,9 @@ def told(name=".py:kernel", kind="link"):
         ("cu')", "cu', options={'std': 'c++20'})", ": ten.cu: std='c++20' added"),
         ("cu')", "cu', include_paths=['inc1'])", f": ten.cu: include_paths: [] -> [{os.path.abspath('inc1')!r}]"),
         ("cuda.jit\n", "cuda.jit(lineinfo=True)\n", ": lineinfo=True added"),
-        ("cuda.jit\n", "cuda.jit(debug=True, opt=False)\n", ": debug=True added"),
+        ("cuda.jit\n", "cuda.jit(debug=True, opt=False)\n", ": debug=True added, opt=False added"),
+        ("cuda.jit\n", "cuda.jit(launch_bounds=64)\n", ": launch_bounds=64 added"),
+        ("cuda.jit(device=True)", "cuda.jit(device=True, fastmath=True)", ": helper: fastmath=True added"),
         ("cuda.jit\n", "cuda.jit(max_registers=32)\n", ": max_registers=32 added"),
     ],
 )
@@ -183,6 +185,22 @@ def test_an_option_that_was_tried_and_taken_back_is_no_cause(files):
         rewrite(path, *edit)
         build(path)
         assert told()[0] == f"sm_90   m.py:kernel: {said}"
+
+
+def test_options_that_exclude_each_other_are_both_named(files):
+    path = files / "m.py"
+    rewrite(path, ("@cuda.jit\n", "@cuda.jit(debug=True, opt=False, launch_bounds=64)\n"))
+    build(path)
+    rewrite(path, ("debug=True, opt=False, launch_bounds=64", "lineinfo=True, launch_bounds=(128, 2)"))
+    build(path)
+    changes = "lineinfo=True added, launch_bounds: 64 -> (128, 2), debug=True removed, opt=False removed"
+    assert told()[0] == f"sm_90   m.py:kernel: {changes}"
+
+
+def test_an_option_that_the_environment_sets_has_its_variable(files):
+    (files / "m.py").write_text(BUILT)
+    run(files)
+    assert run(files, NUMBA_CUDA_DEBUGINFO="1") == ["m.py:kernel: debug=True added (NUMBA_CUDA_DEBUGINFO=1)"]
 
 
 def test_a_build_is_not_compared_with_one_of_another_front_end(files):
@@ -437,6 +455,17 @@ def test_an_edit_that_needed_no_build_is_no_cause_of_the_next_one(files):
     rewrite(files / "ten.cu", ("11", "12"))
     assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
     assert cache.why("kernel").builds[0]["edited"] == []
+
+
+def test_an_edit_of_another_file_that_needed_no_build_is_no_cause_of_the_next_one(files):
+    text = BUILT.replace("STEP = 1\n", "import helpers\n").replace("STEP", "helpers.STEP")
+    (files / "m.py").write_text(text)
+    (files / "helpers.py").write_text("STEP = 1\n")
+    run(files)
+    rewrite(files / "helpers.py", ("STEP = 1", "STEP = 2"))
+    assert run(files) == []
+    rewrite(files / "ten.cu", ("10", "11"))
+    assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
 
 
 CLOSURES = """\
