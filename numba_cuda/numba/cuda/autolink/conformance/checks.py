@@ -40,7 +40,7 @@ from .subject import (
     find_python_subject,
     find_subject,
     hook_failed,
-    place_of,
+    line_of_place,
     remembered_answer,
 )
 
@@ -146,11 +146,11 @@ def _ask_code_again(subject: CalledSubject) -> Again:
         try:
             again = ask_again(callee, argtypes, target).inputs()
         except (HookError, LinkInputError) as error:
-            return Again(f"{HOOK} answers once only, and then {error}{place_of(callee.hook)}")
+            return Again(f"{HOOK} answers once only, and then {error}{line_of_place(callee.hook)}")
         taken = time.perf_counter() - started
         before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
         if difference := _difference(before, now):
-            return Again(f"{HOOK} changes its answer{difference}{place_of(callee.hook)}")
+            return Again(f"{HOOK} changes its answer{difference}{line_of_place(callee.hook)}")
         if taken >= _SLOW and callee.link_key is None:
             answered = remembered_answer(callee, argtypes, target)
             return Again("", 0.0 if answered.asks_compiler else min(taken, answered.seconds))
@@ -192,7 +192,7 @@ def _check_link_key(subject: Subject, others: Sequence[CalledSubject]) -> None:
         if key is None:
             raise SkippedError("it is None")
         _warn_of_slow_hooks(subject, {KEY_HOOK: seconds})
-        place = place_of(subject.site.callee.link_key)
+        place = line_of_place(subject.site.callee.link_key)
         if _digest(key, place) != _digest(again, place):
             got = f"{KEY_HOOK} changes its answer: first {safe_repr(key)}, then {safe_repr(again)}{place}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
@@ -211,13 +211,13 @@ def _check_other_process(subject: Subject) -> None:
         return
     with subject.findings.check("gives the same key and code in another process"):
         there = ask_in_another_process(subject)
-        place = place_of(subject.site.callee.link_key)
+        place = line_of_place(subject.site.callee.link_key)
         if there.digest != _digest(key, place):
             got = f"{KEY_HOOK} differs between processes: here {safe_repr(key)}, in another one {there.text}{place}"
             raise FailedError(got, "the same key in each process", _KEY_OF_VALUES)
         here = [*map(LinkedCode.of, subject.answers[subject.targets[0]])]
         if difference := _difference(here, there.code):
-            got = f"{HOOK} differs between processes{difference}{place_of(subject.site.callee.hook)}"
+            got = f"{HOOK} differs between processes{difference}{line_of_place(subject.site.callee.hook)}"
             todo = "write the code in a fixed order, as of sorted(...), and of values: no hash() of a string, no id()"
             raise FailedError(got, "the same code in each process", todo)
 

@@ -20,7 +20,7 @@ from ..protocol.errors import raised_by_user_code
 from .records import FailedError, FailedRunError, SkippedError
 from .results import Results, elements_of
 from .samples import Sample, array_of, largest_of
-from .subject import place_of
+from .subject import line_of_place
 
 CALLS = 2
 _MOST_LINES = 1 << 16
@@ -113,7 +113,7 @@ def _misfit(obj: Any, call: Sequence[Any]) -> str:
 def place_of_equivalent(obj: Any) -> str:
     """Return a line with the place where ``__call__`` is defined; empty if that is unknown, or it stands for another
     function."""
-    return "" if obj.__call__.__module__.startswith("numba.cuda.autolink.") else place_of(obj.__call__)
+    return "" if obj.__call__.__module__.startswith("numba.cuda.autolink.") else line_of_place(obj.__call__)
 
 
 class _TooLongError(BaseException):

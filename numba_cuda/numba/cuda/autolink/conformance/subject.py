@@ -22,7 +22,6 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.errors import PrintableError
 from numba_cuda_autolink.short_tracebacks import user_frames
-from numba_cuda_autolink.source_locations import shown_file
 
 from ..builds.ahead_of_time import build
 from ..builds.result import LinkedKernel
@@ -35,7 +34,7 @@ from ..frontend_api.front_end import core_type
 from ..protocol.answers import Answer
 from ..protocol.ask import ask, ask_afresh
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import CALL_HOOK, HOOK, KEY_HOOK, Callee, find_callee
+from ..protocol.callee import CALL_HOOK, HOOK, KEY_HOOK, Callee, find_callee, place_of
 from ..protocol.errors import TAKE_ARGUMENTS, CallError, HookError, raised_by_user_code
 from ..protocol.value_digest import is_plain
 from .records import FailedError, Findings
@@ -154,7 +153,7 @@ class Subject(CalledSubject):
 
     @property
     def place(self) -> str:
-        return "" if isinstance(self.obj, CxxFunction) else place_of(self.site.callee.hook, HOOK)
+        return "" if isinstance(self.obj, CxxFunction) else line_of_place(self.site.callee.hook, HOOK)
 
 
 def build_both(one: CalledSubject, other: CalledSubject, target: Target) -> LinkedKernel:
@@ -176,11 +175,10 @@ def _start(obj: Any, args: Iterable[Argument]) -> Findings:
     return Findings(name, f"{safe_repr(obj)}({', '.join(map(str, args))})")
 
 
-def place_of(hook: Any, name: str = "") -> str:
+def line_of_place(hook: Any, name: str = "") -> str:
     """Return a line with the place where a *hook* is defined, with its *name*; empty if that is unknown."""
-    code = getattr(inspect.unwrap(hook), "__code__", None) if callable(hook) else None
-    label = f"{name} is defined at" if name else "defined at"
-    return "" if code is None else f"\n{label}: {shown_file(code.co_filename)}:{code.co_firstlineno}"
+    place = place_of(hook)
+    return place and f"\n{name and name + ' is '}defined at: {place}"
 
 
 def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> Subject:
@@ -250,7 +248,7 @@ def _build(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel
         todo = "see the message, or check it with types that it accepts" if isinstance(obj, CxxFunction) else todo
         said, place = describe_error(error), ""
         if "raised at: " not in said and not isinstance(obj, CxxFunction):
-            place = place_of(getattr(obj, CALL_HOOK, None), CALL_HOOK)
+            place = line_of_place(getattr(obj, CALL_HOOK, None), CALL_HOOK)
         raise FailedError(said + place, "a kernel that calls it compiles", todo) from error
 
 
@@ -308,7 +306,7 @@ def _changed_call(
     for call, answer in then.items():
         one, other = _Answered.of(first.get(call, answer)), _Answered.of(answer)
         if one != other or (other.code is None and again.code != subject.built.code):
-            return f"{CALL_HOOK} changes its answer: first {one}, then {other}{place_of(obj.__numba_cuda_call__)}"
+            return f"{CALL_HOOK} changes its answer: first {one}, then {other}{line_of_place(obj.__numba_cuda_call__)}"
     return ""
 
 
@@ -354,7 +352,7 @@ def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tupl
         raise hook_failed(error, target, targets) from error
     if not inputs:
         expected = f"code for ({', '.join(map(str, site.argtypes))})"
-        got = f"{HOOK} returns nothing{place_of(site.callee.hook)}{_asked_for(target)}"
+        got = f"{HOOK} returns nothing{line_of_place(site.callee.hook)}{_asked_for(target)}"
         todo = "return the code; an object without code to link needs no hook"
         raise FailedError(got, expected, todo + _for_lto(target, targets))
     return inputs
@@ -363,7 +361,7 @@ def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tupl
 def hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...]) -> FailedError:
     is_key = error.hook == KEY_HOOK
     hook = error.callee.link_key if is_key else error.callee.hook
-    where = f"\nraised at: {error.raised_at}" if error.raised_at else place_of(hook)
+    where = f"\nraised at: {error.raised_at}" if error.raised_at else line_of_place(hook)
     asked = _asked_for(target) if target is not None else ""
     expected = "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these"
     todo = "let it return code for this signature, or let __numba_cuda_call__ reject the signature"

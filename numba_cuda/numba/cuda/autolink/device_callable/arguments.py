@@ -14,6 +14,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from ..frontend_api.front_end import NUMBA_CUDA, others
+from ..protocol.callee import place_of
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter
@@ -58,8 +59,10 @@ class CallArguments:
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
-            is_inferred = getattr(function, "__signature__", None) is None
-            change = "; or give __numba_cuda_call__ other parameters, after self" if is_inferred else ""
+            change = place = ""
+            if getattr(function, "__signature__", None) is None:
+                change = "; or give __numba_cuda_call__ other parameters, after self"
+                place = f"\n  __numba_cuda_call__ is defined at: {place_of(function)}"
             names = _parameters_of_method(function)
             if names and names[0] not in ("self", "cls"):
                 raise ArgumentError(
@@ -67,7 +70,8 @@ class CallArguments:
                     f"  what to do: write def {function.__name__}({', '.join(['self', *names])})"
                 ) from None
             raise ArgumentError(
-                f"{error}; its parameters are {_show(signature)}\n  what to do: pass one argument for each{change}"
+                f"{error}; its parameters are {_show(signature)}{place}\n"
+                f"  what to do: pass one argument for each{change}"
             ) from None
         named: dict[str, Any] = {}
         as_given: dict[str, Any] = {}

@@ -26,7 +26,7 @@ NO_RECURSION = f"{KERNELS_HAVE_NO}recursion with other types, or through another
 
 
 _TWO_TYPES = re.compile(r"Cannot unify .* for '(\w+)(?:\.\d+)?'")
-UNKNOWN_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
+UNKNOWN_NAME = re.compile(r"(?:NameError: )?(?:global )?name '(\w+)' is not defined")
 _NOT_CALLED = re.compile(
     r"(?:kernels can call the object |.*C\+\+ has no |kernels cannot use (?:the [\w ]+ )?)"
     r"'(?P<name>[\w:]+)'|.*'(?P<constant>[\w:]+)' is a constant of C\+\+"

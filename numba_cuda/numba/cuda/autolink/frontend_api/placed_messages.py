@@ -214,14 +214,14 @@ def placed_error(error: Exception) -> str | None:
     """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
     statement whose types were inferred, or of the launch. Where there is no GPU, it says what runs without one. Return
     ``None`` for an error of another class, unless a front end raised it over a statement of the user, or a launch."""
+    if (known := message_of(error)) is not None:
+        return known
     if _is_of_class(error, "CudaSupportError"):
         diagnosis, *advice = " ".join(str(error).split()).rstrip(" :.").split(". ")
         text = "\n  ".join([diagnosis, *advice]) + _WITHOUT_GPU
         return at_call(text, "at", place_of_user(error))
     if _is_of_class(error, "DynamicLibNotFoundError") and (missing := _missing_library(error)):
         return at_call(missing, "at", place_of_user(error))
-    if (known := message_of(error)) is not None:
-        return known
     for explain in (launch_message, option_message, decoration_message, signature_message):
         if (message := explain(error)) is not None:
             return message

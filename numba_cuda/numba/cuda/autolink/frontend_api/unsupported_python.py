@@ -501,7 +501,7 @@ def with_remedy(message: str, place: tuple[str, int] | None = None) -> str:
             todo = f"import math, and call math.{name[1]}"
         elif place and (meant := did_you_mean(name[1], _names_of_module(place[0]))):
             todo = meant.removeprefix("; ")
-        return f"{message}\n  what to do: {todo}"
+        return f"{message.removeprefix('NameError: ')}\n  what to do: {todo}"
     if _LINEAR_ALGEBRA.match(message):
         return (
             "kernels have no linear algebra of NumPy\n  what to do: write it with loops, call a C++ library,"

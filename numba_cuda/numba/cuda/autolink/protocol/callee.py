@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from numba_cuda_autolink.assigned_names import Assigned
+from numba_cuda_autolink.source_locations import shown_file
 
 from .loaded_modules import UnknownValueError, package_of
 
@@ -147,6 +148,12 @@ def takes_core_types(obj: Any) -> bool:
     if found is None and (owner := attribute_of(obj, "__self__")) is not None:
         found = attribute_of(owner, TYPES)
     return bool(found == "numba-cuda")
+
+
+def place_of(hook: Any) -> str:
+    """Return the file and line where a *hook* is defined, such as ``power.py:12``; empty if that is unknown."""
+    code = getattr(inspect.unwrap(hook), "__code__", None) if callable(hook) else None
+    return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
 
 
 def misspelt_hook(obj: Any, hook: str) -> str:

@@ -22,7 +22,7 @@ from numba_cuda_autolink.source_locations import shown_file, with_place
 
 from ..compilation.context import compilation
 from ..frontend_api.type_names import readable_types
-from .callee import HOOK
+from .callee import HOOK, place_of
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -68,7 +68,9 @@ class HookError(PrintableError):
         if self.raised_at:
             said = with_fix(said, self.callee.name, "hook" if self.hook == HOOK else self.hook, self.__cause__)
         elif self.is_of_parameters:
-            said += f"\n  what to do: {TAKE_ARGUMENTS}"
+            hook = self.callee.hook if self.hook == HOOK else self.callee.link_key
+            place = place_of(hook)
+            said += (place and f"\n  defined at: {place}") + f"\n  what to do: {TAKE_ARGUMENTS}"
         first, *others = said.split("\n")
         details = [f"  object: {self.callee}", f"  argument types: ({signature})"]
         details += [f"  raised at: {self.raised_at}"] if self.raised_at else []

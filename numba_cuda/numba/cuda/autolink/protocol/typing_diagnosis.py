@@ -25,8 +25,6 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import VariableSource
 from numba.cuda.typing.typeof import Purpose, typeof
 
-from numba_cuda_autolink.source_locations import shown_file
-
 from ..compilation.context import compilation
 from ..frontend_api.both_typing_errors import BothTypingError, also_of_class
 from ..frontend_api.kernel_syntax import NO_CONTAINERS
@@ -34,7 +32,7 @@ from ..frontend_api.placed_messages import lines_of, message_of_python, placed
 from ..frontend_api.unsupported_python import CONVERT, LOCAL_ARRAY
 from .argument_counts import Misuse, misfits
 from .call_sites import constant_of
-from .callee import CALL_HOOK, HOOK, find_callee, misspelt_hook
+from .callee import CALL_HOOK, HOOK, find_callee, misspelt_hook, place_of
 from .errors import typing_error
 
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
@@ -213,15 +211,13 @@ def _without_returns(obj: Any, name: str, loc: ir.Loc) -> Iterator[Misuse]:
     """Yield the misuse of the result of *obj*, which the kernel calls *name*, if its own hook names a C function
     without the type of the result."""
     hook: Any = getattr(obj, CALL_HOOK, None)
-    code = getattr(inspect.unwrap(hook), "__code__", None) if hook is not None else None
-    if code is None or str(getattr(hook, "__module__", "")).startswith(_OURS):
+    if not (place := place_of(hook)) or str(getattr(hook, "__module__", "")).startswith(_OURS):
         return
     core = typeof(obj, Purpose.constant)
     asked = [core, *(each.calls for each in getattr(core, "elsewhere", {}).values())]
     answers = [answer for each in asked for answer in getattr(each, "answers", {}).values()]
     symbols = [each.symbol for each in answers if getattr(each, "returns", "") == types.none]
     if symbols:
-        place = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
         yield Misuse(
             loc,
             f"Extern({symbols[-1]!r}) has no returns=, and the kernel uses the result of {name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -164,18 +164,28 @@ def compiled(done: CompiledCode) -> str:
 
 def titles(codes: Sequence[CodeReport], calls: Iterable[CallRecord]) -> list[str]:
     """Return the names of linked *codes*, no two of them equal: those that have one name are told apart by the object
-    whose call returned them, ``Power.cu of Power(n=2)``, or else by a number. C++ that calls of one library share is
-    named after the file of the library, ``waves.cu, 10 functions``, and that of a library without a file after its
-    functions."""
-    objects = {call.site: call.name for call in calls}
-    files = {call.site: file_of_item(call.object) for call in calls}
+    whose call returned them, ``Power.cu of Power(n=2)``, by the types that it was called with, ``Power.cu (float32)``,
+    by both, or else by a number. C++ that calls of one library share is named after the file of the library,
+    ``waves.cu, 10 functions``, and that of a library without a file after its functions."""
+    by_site = {call.site: call for call in calls}
+    files = {site: file_of_item(call.object) for site, call in by_site.items()}
     names = [
         _of_library(code, files) if is_of_library(code) else file(function(code.name)) + code.detail for code in codes
     ]
-    shared = Counter(names)
+    same = defaultdict[str, list[int]](list)
     for number, code in enumerate(codes):
-        if shared[names[number]] > 1 and code.brought_by:
-            names[number] += f" of {objects.get(code.brought_by[0], code.brought_by[0])}"
+        if code.brought_by:
+            same[names[number]].append(number)
+    for some in same.values():
+        brought = [codes[number].brought_by[0] for number in some]
+        found = [by_site.get(site) for site in brought]
+        objects = [site if call is None else call.name for site, call in zip(brought, found, strict=True)]
+        types = ["" if call is None else call.arguments for call in found]
+        both = [f" of {each}{given}" for each, given in zip(objects, types, strict=True)]
+        ways = [f" of {each}" for each in objects], [f" {each}" for each in types], both
+        chosen = next((way for way in ways if len({*way}) == len(way)), ways[0])
+        for number, text in zip(some, chosen, strict=True) if len(some) > 1 else ():
+            names[number] += text
     shared, seen = Counter(names), Counter[str]()
     for number, name in enumerate(names):
         seen[name] += 1

@@ -7,7 +7,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from numba_cuda_autolink.mangled_names import readable
 from numba_cuda_autolink.printable_texts import number_of
@@ -18,7 +18,7 @@ from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 
 # The columns, each with its shape in Graphviz and the most characters of a title.
-COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 18), "result": ("box3d", 14)}
+COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 20), "result": ("box3d", 14)}
 MOST_BOXES = 12  # in a column; of more, those of one family are drawn as one
 _MOST_PLACES = 20  # in the hint of an arrow
 _CHARACTER, _DETAIL_CHARACTER = 7.7, 6.1  # mean widths in a wide font
@@ -172,9 +172,11 @@ def _family(boxes: Sequence[Box]) -> Box:
     first = boxes[0]
     if len(boxes) == 1:
         return first
-    names = only_different(box.title for box in boxes)
-    hint = "\n".join(box.title for box in boxes)
-    return Box(first.column, f"{len(boxes)} {first.family}", f"{names[0]} … {names[-1]}", hint)
+    titles = list(dict.fromkeys(box.title for box in boxes))  # calls of one object may have several types
+    if len(titles) == 1:
+        return replace(first, detail=f"{len(boxes)} types of arguments")
+    names = only_different(titles)
+    return Box(first.column, f"{len(titles)} {first.family}", f"{names[0]} … {names[-1]}", "\n".join(titles))
 
 
 def draw(report: KernelReport) -> Drawing:

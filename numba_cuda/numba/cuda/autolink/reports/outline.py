@@ -52,6 +52,7 @@ def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
         below = group_calls([call for _, call in calls])
     else:
         below = tuple(inlined_call(*each) if as_before else call_item(*each, seen) for each in calls)
+        below += tuple(_compiled_otherwise(build, first)) if as_before else ()
     yield Item(f"{number_of(len(build.calls), 'call')} of external code for {build.arch}", heading, below)
     took = formatting.origin(build.link.origin, build.link.seconds)
     took = f"{took}, {build.link.why}" if build.link.origin == NOT_LINKED else took
@@ -60,6 +61,15 @@ def _build(build: BuildReport, first: BuildReport) -> Iterator[Item]:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
     result = Item(f"result for {build.arch}", formatting.code(build.result), tuple(_result(build)))
     yield _but_for(result, _result(first), build, first)
+
+
+def _compiled_otherwise(build: BuildReport, first: BuildReport) -> Iterator[Item]:
+    """Yield what sources were compiled to for a *build* of which the calls are as those of the *first* one."""
+    known = {code.compiled for code in first.link.inputs}
+    for code, title in zip(build.link.inputs, formatting.titles(build.link.inputs, build.calls), strict=True):
+        if code.compiled is not None and code.compiled not in known:
+            took = formatting.origin(code.compiled.origin, code.compiled.seconds)
+            yield Item(title, f"compiled to {formatting.code(code.compiled)}: {took}")
 
 
 def _but_for(item: Item, of_first: Iterable[Item], build: BuildReport, first: BuildReport) -> Item:

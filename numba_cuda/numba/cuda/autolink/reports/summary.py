@@ -91,9 +91,9 @@ def _needs(build: BuildReport) -> str:
 
 
 def _spilled(result: ResultReport) -> str | None:
-    """Return how much is spilled; ``None`` of a result without registers."""
+    """Return how much is spilled; ``None`` where that is not known."""
     if result.spill_stores is None:
-        return None if result.registers is None else "spills not known"
+        return None
     spills = result.spill_stores or result.spill_loads
     return f"{formatting.size(spills)} spilled" if spills else "no spills"
 
@@ -120,6 +120,4 @@ def resources(result: ResultReport) -> list[tuple[str, str]]:
     if stores is not None and loads is not None:
         spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
-    elif result.registers is not None:
-        found.append(("register spills", "not known"))
     return found

@@ -191,6 +191,13 @@ def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
         return original(*args, **named)
 
 
+@_seams.in_place_of("numba_cuda_mlir.descriptor:_ArgMarshaller._maybe_copy_to_device_item")
+def _copy_to_device(original: Any, *args: Any) -> Any:
+    """Say what to do about an argument of a launch that cannot be copied to the GPU."""
+    with short_traceback(placed_error):
+        return original(*args)
+
+
 # Asking
 
 

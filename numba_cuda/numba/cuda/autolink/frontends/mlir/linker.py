@@ -258,24 +258,25 @@ def explain(error: Exception, dispatcher: Any) -> str | None:
     links of what its ``link=`` names, of what a function of ``declare_device`` that it calls brings, or that nothing
     defines."""
     kernel, missing = dispatcher.py_func, error.filename if isinstance(error, FileNotFoundError) else None
+    defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
     advice = f"\n  what to do: {find_elsewhere(missing)}" if missing is not None else ""
     if missing is not None and missing in dispatcher.targetoptions.get("link", ()):
-        defined_at = kernel.__code__.co_filename, kernel.__code__.co_firstlineno
         return with_definition(f"link= of kernel {kernel.__name__!r}: {missing} not found{advice}", defined_at)
     symbol = symbol_in_log(str(error)) if type(error).__name__ == "nvJitLinkError" else None
     variables = inspect.getclosurevars(kernel)
     for name, value in {**variables.globals, **variables.nonlocals}.items():
         link = getattr(value, "link", None)
         if symbol is not None and getattr(value, "name", None) == symbol:
-            return _placed(
-                f"{readable(symbol)!r} is called but nothing that is linked defines it\n"
-                f'  what to do: define it in code that link= names, as extern "C"\n  log: {error}',
-                kernel,
-                name,
-            )
+            return _placed(_undefined(symbol), kernel, name)
         if missing is not None and isinstance(link, (tuple, list)) and missing in link:
             return _placed(f"link= of declare_device({value.name!r}): {missing} not found{advice}", kernel, name)
-    return placed_error(error)
+    return placed_error(error) if symbol is None else with_definition(_undefined(symbol), defined_at)
+
+
+def _undefined(symbol: str) -> str:
+    """Return what is wrong where nothing defines a *symbol*, and what to do."""
+    diagnosis = f"{readable(symbol)!r} is called but nothing that is linked defines it"
+    return f'{diagnosis}\n  what to do: define it in code that link= names, as extern "C"'
 
 
 def _placed(text: str, kernel: Any, called: str) -> str:

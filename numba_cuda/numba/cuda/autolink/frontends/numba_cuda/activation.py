@@ -324,10 +324,15 @@ def _call_without_grid(original: Any, *args: Any, **named: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.call")
 def _launch(original: Any, dispatcher: Any, args: Any, launch_config: Any) -> Any:
-    """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them."""
-    if dispatcher._specialized:
-        _launch_check()(dispatcher, args)
-    return original(dispatcher, args, launch_config)
+    """Check the arguments of a kernel with one signature, which numba-cuda launches without looking at them; and say
+    what to do about a launch that fails."""
+    try:
+        if dispatcher._specialized:
+            _launch_check()(dispatcher, args)
+        return original(dispatcher, args, launch_config)
+    except Exception:
+        with short_traceback(_placed_error):
+            raise
 
 
 @functools.cache

@@ -150,7 +150,7 @@ FAILING = {
     "import missing_module_of_theirs\n": "FILE:1: ModuleNotFoundError: No module named 'missing_module_of_theirs'\n",
     "import beside_it\nbeside_it.f()\n": "FILE:2: ValueError: in there\n  raised at: FOLDER/beside_it.py:2 in f\n",
     "from numba import cuda\n\n@cuda.jit('void(int32)')\ndef k(x):\n    y = of_no_such_name\n": (
-        "NameError: name 'of_no_such_name' is not defined\n  at: FILE:5 in k\n"
+        "name 'of_no_such_name' is not defined\n  at: FILE:5 in k\n"
     ),
 }
 

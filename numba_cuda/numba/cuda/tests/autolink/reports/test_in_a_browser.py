@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from autolink_support import Linked, adder, build
+from numba import cuda
 from numba.cuda import autolink
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -102,6 +103,20 @@ def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_pat
     assert told["sortable"] == ["none", None]
     assert len(set(told["swatches"])) == len(told["swatches"]) == 5
     assert set(told["bars"]) == set(told["swatches"])
+
+
+def test_architectures_are_whole_in_a_narrow_window(tmp_path):
+    def kernel(x):
+        x[0] = 1
+
+    page = tmp_path / "page.html"
+    script = (
+        "document.body.textContent = [...document.querySelector('.table').querySelectorAll('td:not(.empty)')]"
+        ".every(each => each.offsetWidth > 0)"
+    )
+    text = autolink.report(cuda.jit(kernel), "void(float32[::1])", cc=["8.0", "9.0"]).to_html()
+    page.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    assert "<body>true</body>" in browse(page, "--window-size=500,900", "--dump-dom").replace("\n", "")
 
 
 def test_what_changed_is_stacked_in_a_narrow_window(tmp_path):

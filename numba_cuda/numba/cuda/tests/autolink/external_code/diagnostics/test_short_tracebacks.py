@@ -209,7 +209,7 @@ def test_plain_numba_errors_begin_with_the_diagnosis_and_the_place(tmp_path, run
         ("cuda.atomic.add(x, 0)", "TypingError: cuda.atomic.add(ary, idx, val) takes 3 ", "pass val, too"),
         ("x[0] = abs", "Error: ", ""),
         ("x[0] = x.sise", "of type array(float32, 1d, C); did you mean size?", ""),
-        ("x[0] = nowhere(x)", "TypingError: NameError: name 'nowhere' is not defined", "define it before the kernel"),
+        ("x[0] = nowhere(x)", "TypingError: name 'nowhere' is not defined", "define it before the kernel"),
         (
             "return x[0]",
             "TypingError: kernels return nothing, and this one returns float32\n",
@@ -439,3 +439,35 @@ def test_what_to_do_is_never_cut(number, monkeypatch):
     cut = [line for line in shown if " more line" in line]
     assert bool(cut) == (number > 14)
     assert not cut or cut == [f"  and {number - 13} more lines: {VARIABLE}=full shows them"]
+
+
+def test_a_launch_without_a_gpu_says_what_to_do_also_where_it_is_handled(tmp_path, run, package):
+    script = tmp_path / "plain.py"
+    script.write_text(
+        f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\nimport numpy as np\nfrom {package} import cuda\n"
+        "from numba.cuda import autolink\n"
+        "lib = autolink.cxx('__device__ float twice(float x) { return 2 * x; }')\n"
+        "@cuda.jit\ndef kernel(x):\n    x[0] = lib.twice(x[1])\n"
+        "try:\n    kernel[1, 1](np.ones(3, np.float32))\nexcept Exception as error:\n    print(error)\n"
+        "kernel[1, 1](np.ones(3, np.float32))\n"
+    )
+    text = run(script)
+    assert text.count(f"\n  at: {script}:11\n      kernel[1, 1]") == 1
+    assert text.count(f"\n  at: {script}:14\n      kernel[1, 1]") == 1
+    assert text.count("Error at driver init") == 2
+    assert text.count("\n  what to do: set NUMBA_CUDA_AUTOLINK_EMULATE=1") == 2
+    assert not [line for line in text.splitlines() if line.startswith('  File "') and "site-packages" in line]
+
+
+def test_a_handled_error_has_what_the_compiler_says_without_its_candidates(package):
+    cuda = pytest.importorskip(f"{package}.cuda")
+
+    def kernel(x):
+        x[0] = len(f"x{x[0]}")
+
+    with pytest.raises(Exception) as caught:
+        autolink.build(cuda.jit(kernel), "void(float32[::1])", cc=(9, 0))
+    text = str(caught.value)
+    assert text.startswith("kernels make no text\n  at: ")
+    assert "\nNo implementation of function " in text
+    assert "candidate implementation" not in text and text.rstrip().splitlines()[-1].startswith("During: Pass ")

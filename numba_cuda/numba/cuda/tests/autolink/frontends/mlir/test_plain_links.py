@@ -47,3 +47,21 @@ def test_a_file_of_a_kernel_that_is_not_there(capsys):
     assert "Error: link= of kernel 'kernel': nosuch.cu not found\n" in text
     assert f'\n  defined at: {__file__}:{line}\n      @cuda.jit(link=["nosuch.cu"])\n' in text
     assert "\n  what to do: relative paths begin at the working directory" in text
+
+
+def test_a_function_that_nothing_defines_and_a_device_function_calls():
+    declared = cuda.declare_device("absent", "float32(float32)")
+    function = cuda.jit(device=True)(lambda x: declared(x))
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = function(x[0])
+
+    line = sys._getframe().f_lineno - 4
+    with pytest.raises(Exception) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    text = str(caught.value)
+    assert text.startswith(
+        f"'absent' is called but nothing that is linked defines it\n  defined at: {__file__}:{line}\n"
+    )
+    assert "\n  what to do: define it in code that link= names" in text
