@@ -50,7 +50,7 @@ _FOR_USERS = ("link", "kernel", NOT_CACHED), ("program", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
 _NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
 # Words before the names of what an entry contains.
-_NAMED = ("module", "value", "define", "closure", "default")
+_NAMED = ("module", "value", "define", "closure", "default", "object")
 _MOST_CALLS = 3
 _MOST_VALUES = 4
 _LONGEST_BEGINNING = 60  # characters of a text

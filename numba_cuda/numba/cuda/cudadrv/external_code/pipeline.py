@@ -227,7 +227,7 @@ class _Link:
 
     def _link(self, job: LinkJob, programs: Sequence[Program | None]) -> bytes:
         """Link what was compiled, with the *programs* of the plan's units: return the entry of the cache."""
-        from .link.checked_link import LinkFailedError, link_checked
+        from .link.checked_link import DefinedTwiceError, LinkFailedError, link_checked
 
         plan = self.plan
         options = self._options(job)
@@ -236,6 +236,11 @@ class _Link:
                 code, log = link_checked(job, options, self.request.output)
             except LinkFailedError as error:
                 raise self.explain(job, error.log) from RuntimeError(error.whole)
+            except DefinedTwiceError as error:
+                from .explain.double_definitions import explain_difference, explain_duplicate
+
+                explain = explain_difference if error.form else explain_duplicate
+                raise explain(job, error.duplicate, error.form) from None
         inputs = [
             {"unit": None, "own": [part.kind.name, part.name, len(part.code), sha256(part.code)]}
             if part.planned is None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ NOT_CACHED = "not cached"
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
 LINES_MOVED = ": lines moved (line information)"
 _CLOSURE = "closure "  # before the name of such a variable
+_OBJECT = "object "  # before the name of a function or another object that is known by another name than its own
 _LINES = ("line", "lines")  # of functions, which count where compiled code has line information
 _TOOLS = (
     *("NVRTC", "NVVM", "nvJitLink", "cuda.core", "llvmlite", "numba-cuda", "numba-cuda-autolink"),
@@ -45,6 +47,7 @@ _REST = {
     "schema": "numba-cuda-autolink",
     "format": "numba-cuda-autolink",
 }
+_DIGEST = re.compile(r"<(?:(\S+ \(.*\)) |.*)[0-9a-f]{16}>")  # of a value: with what it is, if that is known
 _MOST_RANGES = 4
 _MOST_COMPARED = 2_000_000  # pairs of lines
 
@@ -180,14 +183,22 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
     old, new = _facts_of(before), _facts_of(after)
     subjects = [{subject for subject, _ in each} for each in (old, new)]
     is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
+
+    def is_same_code(subject: str) -> bool:
+        return old.get((subject, "code")) == new.get((subject, "code"))
+
     found = []
     seen: set[tuple[str, ...]] = set()
     changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
+    other_objects = {key for key in changed if key[1].startswith(_OBJECT) and is_same_code(key[0])}
+    for subject, label in other_objects:  # which one of them knew by its own name
+        old.setdefault((subject, label), label.removeprefix(_OBJECT))
+        new.setdefault((subject, label), label.removeprefix(_OBJECT))
     other_functions = {
         each.get(key)
         for key in changed
         for each in (old, new)
-        if key[1].startswith(_CLOSURE) and key in old.keys() & new
+        if key in other_objects or (key[1].startswith(_CLOSURE) and key in old.keys() & new)
     }
     for key in changed:
         subject, label = key
@@ -198,9 +209,13 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
             continue
         if label == "code" and is_other_python:
             continue
+        if label.startswith(_OBJECT) and key not in other_objects:
+            continue  # what the edit of the function says
         if not (subject in subjects[0] and subject in subjects[1]):
             if subject.rpartition(":")[2] in other_functions:
                 continue  # what the kernel was made with says it
+            if other_objects and "source" in {label for each in (old, new) for of, label in each if of == subject}:
+                continue  # the text that the object generates
             found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
             continue
         if label == "file" and (files := _other_file(subject, before, after)) is not None:
@@ -304,14 +319,18 @@ def _in_words(
         versions = [str(each).partition(" build ")[0] for each in (old, new)]
         is_known = versions[0] != versions[1] and all(each[:1].isdigit() for each in versions)
         return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
-    name = label.replace("define ", "defines ") if label.startswith("define ") else label
+    name = label.replace("define ", "defines ") if label.startswith("define ") else label.removeprefix(_OBJECT)
     of = f"{subject}: " if subject else ""
     if label.startswith(_CLOSURE) and None not in (old, new):  # several functions may have been made of one text
         return f"{of}{MADE_WITH}{name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
-    if old.startswith("<") or new.startswith("<"):  # digests
+    digests = [_DIGEST.fullmatch(each) for each in (old, new)]
+    old, new = (text if digest is None else digest[1] for text, digest in zip((old, new), digests, strict=True))
+    if not (old and new):
         return f"{of}{name} changed"
+    if old == new:
+        return f"{of}{name} changed: other elements of {new}"
     return f"{of}{name}: {old} -> {new}"
 
 

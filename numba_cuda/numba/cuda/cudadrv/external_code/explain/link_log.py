@@ -15,11 +15,12 @@ from numba_cuda_autolink.source_syntax import find_call
 
 from ..formats.containers import read_lto_ir
 from ..inputs import kinds
-from ..link.duplicate_symbols import duplicate_error, duplicate_of
+from ..link.duplicate_symbols import duplicate_of
 from ..link.linker_input import LinkJob, Part, list_origins
 from ..link.ltoir_symbols import linked_code
 from ..link.nvjitlink import Outcome, TrialError, multiply_defined, run_trials
 from ..plan.link_plan import LinkError, link_error
+from .double_definitions import explain_duplicate
 from .source_errors import unsupported_in, unsupported_in_link, wrong_assembly, wrong_ptx
 from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 
@@ -52,7 +53,7 @@ def explain_failure(job: LinkJob, log: str) -> LinkError:
         return unsupported_in_link(job, unsupported, log)
     symbol = multiply_defined(log)
     if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
-        return duplicate_error(job, duplicate, log)
+        return explain_duplicate(job, duplicate, log)
     if (symbol := symbol_in_log(log)) is not None:
         return missing_symbol_error(job, symbol, log)
     if _TOO_NEW.search(log):

@@ -23,7 +23,7 @@ from ..plan.link_plan import NAMED_EXPLICITLY, KernelCode, link_error
 from ..plan.plan_checks import undefined_variable
 from ..platform import cuda_libraries
 from ..platform.child_process import ChildStartError
-from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate
+from .duplicate_symbols import DefinedTwiceError, check_readable_duplicates, find_duplicate
 from .linker_input import LinkJob, Part, list_origins
 from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
 from .prototype_checks import Interface, all_interfaces, check_no_kernel_is_called, check_signatures
@@ -48,7 +48,7 @@ class LinkFailedError(Exception):
 
 def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
     """Check and link *job*: return the code, none if the device runtime is missing, and the log. Raises `LinkError` for
-    what a check finds, `LinkFailedError` for what the linker does."""
+    what a check finds, `DefinedTwiceError` for what two parts define, `LinkFailedError` for what the linker finds."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     interfaces = all_interfaces(job)
@@ -72,7 +72,7 @@ def link_checked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[b
         # What survived one link may crash the next.
         duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=tried is not None)
         if duplicate is not None:
-            raise duplicate_error(job, duplicate)
+            raise DefinedTwiceError(duplicate)
     if tried is not None and tried.crash:
         raise link_error(
             job.plan,

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
-
-from numba_cuda_autolink import mangled_names
 
 from ..formats import symbols
 from ..formats.containers import has_compressed_piece
 from ..inputs import kinds
-from ..plan.link_plan import LinkError, PlannedInput, link_error
 from . import ltoir_symbols
-from .definition_places import find_definition
 from .linker_input import LinkJob, Part
 from .nvjitlink import TrialError, run_trials
 
-_OF_PYTHON = (kinds.LTO_IR, kinds.PTX, kinds.CUBIN)  # which cuda.compile_all returns, with what the function calls
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _TWICE = re.compile(r"Multiple definition of '([^']+)'")
 
@@ -36,56 +31,21 @@ class Duplicate(NamedTuple):
     second: Part
 
 
+class DefinedTwiceError(Exception):
+    """Two parts define a symbol: *duplicate*. *form* is the kind of code in which both may, if it is equal there; and
+    empty where one part alone may."""
+
+    def __init__(self, duplicate: Duplicate, form: str = ""):
+        self.duplicate, self.form = duplicate, form
+        super().__init__(duplicate.symbol)
+
+
 def check_readable_duplicates(job: LinkJob) -> None:
-    """Look for a symbol that two parts define among the names that can be read, without a link. Raises `LinkError` if
-    there is one."""
+    """Look for a symbol that two parts define among the names that can be read, without a link. Raises
+    `DefinedTwiceError` if there is one."""
     _, duplicate = _readable(job.provided)
     if duplicate is not None:
-        raise duplicate_error(job, duplicate)
-
-
-def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
-    symbol, *parts = duplicate
-    return link_error(
-        job.plan,
-        f"{mangled_names.readable(symbol)!r} is defined twice",
-        *mangled_names.mangled_lines(symbol),
-        f"first by: {duplicate.first.origin}{find_definition(duplicate.first, symbol)}",
-        f"again by: {duplicate.second.origin}{find_definition(duplicate.second, symbol)}",
-        *_remedy(job, symbol, [part.planned for part in parts]),
-        log=log,
-    )
-
-
-def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -> Iterator[str]:
-    """Yield what to do, after what it follows from."""
-    sources = [each for each in planned if each is not None and each.input.kind is kinds.CUDA]
-    if any(each.input.variable is not None for each in sources):
-        yield "what to do: declare it extern in C++: the Variable defines it"
-    elif symbol in job.kernel_code.sites or len(sources) < len(planned):
-        compiled = any(each is not None and each.input.kind in _OF_PYTHON for each in planned)
-        yield (
-            "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
-            " into the symbol), or let both have equal code: equal code is linked once"
-            + "; for a Python function, autolink.device_function(f, *argtypes)"
-            * compiled
-        )
-    else:
-        first, second = ((each.members or (each,))[0].input.options for each in sources)
-        if first.unit == second.unit != "":
-            yield from first.list_differences(second)
-            if first.prologue != second.prologue:
-                yield "prologue: two different texts"
-            yield (
-                f"what to do: make these equal: only then are the sources of the unit {first.unit!r} compiled together,"
-                " and a header that both include defines it once"
-            )
-        else:
-            yield (
-                "what to do: give the two different names, or namespaces; if a header that both include defines it,"
-                " make it inline there, or let one source include both: one autolink.cxx(...), or CUDASource(...,"
-                " unit='a name') with equal options"
-            )
+        raise DefinedTwiceError(duplicate)
 
 
 def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | None:

@@ -13,7 +13,7 @@ import itertools
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from numba_cuda_autolink import mangled_names
@@ -24,8 +24,7 @@ from ..cache.store import current_store
 from ..formats.containers import has_compressed_piece, has_ltoir, read_lto_ir, readable_pieces
 from ..formats.elf import FUNCTION, WEAK, content, elf_symbols, read_elf
 from ..inputs import kinds
-from ..plan.link_plan import PlannedInput, link_error
-from .definition_places import find_definition
+from .duplicate_symbols import DefinedTwiceError, Duplicate
 from .linker_input import LinkJob, Part, parts_of_key
 from .ltoir_symbols import PROBE_SYMBOLS, ptx_of_ltoir
 
@@ -46,8 +45,8 @@ class _Definitions(NamedTuple):
 
 
 def check_shared_definitions(job: LinkJob) -> list[str]:
-    """Raise `LinkError` if two parts define a function or variable for each other, and not alike: parts with LTO-IR, in
-    PTX, or in machine code. Return notes of what could not be compared."""
+    """Raise `DefinedTwiceError` if two parts define a function or variable for each other, and not alike: parts with
+    LTO-IR, in PTX, or in machine code. Return notes of what could not be compared."""
     parts = [part for part in job.provided if part.planned is not None and _form(part)]
     names, referenced = frozenset[str](), frozenset(job.kernel_code.sites)
     found: list[_Definitions | None] = []
@@ -71,14 +70,7 @@ def check_shared_definitions(job: LinkJob) -> list[str]:
                     f" {mangled_names.readable(name)} differently"
                 )
                 continue
-            raise link_error(
-                job.plan,
-                f"{mangled_names.readable(name)!r} is defined in two different ways",
-                *mangled_names.mangled_lines(name),
-                f"first by: {one.origin}{find_definition(one, name)}",
-                f"again by: {other.origin}{find_definition(other, name)}",
-                *_remedy([part.planned for part in (one, other) if part.planned is not None], _form(one)),
-            )
+            raise DefinedTwiceError(Duplicate(name, one, other), _form(one))
     return notes
 
 
@@ -114,19 +106,6 @@ def _are_of_one_compiler(*parts: Part) -> bool:
         if kind == "LTO-IR"
     }
     return len(made) == 1 and not any(has_compressed_piece(part.kind.name, part.code) for part in parts)
-
-
-def _remedy(planned: Sequence[PlannedInput], form: str) -> Iterator[str]:
-    """Yield how the sources of two parts are compiled differently, and what to do."""
-    inputs = [(each.members or (each,))[0].input for each in planned]
-    if all(each.kind is kinds.CUDA for each in inputs):
-        yield from inputs[0].options.list_differences(inputs[1].options)
-    with_lto = "" if form == kinds.LTO_IR.name else "; or link with LTO, which knows what differs by its compiler alone"
-    yield (
-        "what to do: the linker would take one for both: give each a name or namespace of its own, or let one library,"
-        " one autolink.cxx(...), have both callers; if both mean one text, compile it with equal macros and options"
-        f"{with_lto}"
-    )
 
 
 def _defines_for_others(job: LinkJob, part: Part, name: str) -> bool:

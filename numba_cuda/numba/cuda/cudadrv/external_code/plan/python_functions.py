@@ -16,13 +16,18 @@ import sys
 import time
 import types
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..cache.entry import FILE, MODULE, PLACE_OF, Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
 _MOST_TEXT = 1 << 17  # characters of the files of a kernel's functions, to show which lines were edited
+_MOST_ELEMENTS = 16  # of an array that is shown
+_CLOSURE = "closure "
+_OWN = "numba.", "numba_cuda"  # modules of the front ends and of this project
+_Values: TypeAlias = tuple[tuple[str, str], ...]
+_Home: TypeAlias = tuple[str, str, str]
 _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 # The modules of Numba types of the front ends, and the types that kernels have as constants, which are their dtypes.
 _TYPES = ("numba.cuda.types", "numba_cuda_mlir.numba_cuda.types")
@@ -50,8 +55,9 @@ class PythonFunction:
     ``value NAME`` of globals, attributes of modules and members of enums, ``closure NAME`` and, of parameters,
     ``default NAME``, with their texts. *homes* are the files and classes in which the values of globals, modules and
     enums are, and *options* those of its own that change its code, of a device function, where they are
-    known; *module* is the name of its module, which is in the compiled code. *closures* are the functions and other
-    named objects that it closes over, ``closure NAME``, each with its name and place."""
+    known; *module* is the name of its module, which is in the compiled code. *objects* are the functions and objects
+    that it closes over, ``closure NAME``, and those that it knows by another name than their own, ``object NAME``, each
+    with what it is, such as ``Power(n=2)``, and of a closure with its place."""
 
     name: str
     path: str
@@ -63,7 +69,7 @@ class PythonFunction:
     homes: tuple[tuple[str, str, str], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     module: str = ""
-    closures: tuple[tuple[str, str, str], ...] = ()
+    objects: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
     def of(cls, function: types.FunctionType) -> PythonFunction:
@@ -72,9 +78,9 @@ class PythonFunction:
         parameters = ", ".join(code.co_varnames[: code.co_argcount])
         name = function.__qualname__.rpartition("<locals>.")[2]
         places, digest = (_digest(each) for each in (_places(code), _content(code, code.co_argcount)))
-        values, homes = _values(function)
+        values, homes, objects = _values(function)
         how = code.co_firstlineno, places, digest, parameters, values, homes
-        return cls(name, path, *how, module=function.__module__, closures=_closures(function))
+        return cls(name, path, *how, module=function.__module__, objects=objects)
 
     @property
     def content(self) -> str:
@@ -86,7 +92,7 @@ class PythonFunction:
         """Return what users know of it, who know it by *name*; *with* its *lines* if the compiled code has lines."""
         line = [(name, "lines", self.places)] if with_lines else []
         values = [(name, *each) for each in self.values]
-        for label, named, place in self.closures:
+        for label, named, place in self.objects:
             values += [(name, label, named), *([(name, f"{PLACE_OF}{label}", place)] if place else [])]
         for label, path, of_class in self.homes:
             if place := _place_of(_last_name(label), path, of_class):
@@ -155,7 +161,7 @@ class PythonKernel:
     def state(self) -> str:
         """A digest of the content of its functions, and of when their files were written."""
         stamps = [os.stat(each).st_mtime_ns for each in self.paths if os.path.exists(each)]
-        return _digest(([each.content for each in self.functions], stamps))
+        return _digest(([(each.content, each.objects) for each in self.functions], stamps))
 
     def facts(self, *, with_lines: bool) -> Facts:
         """Return what users know of it; *with* the *lines* of its functions if the compiled code has them."""
@@ -233,8 +239,8 @@ def _content(code: types.CodeType, parameters: int = 0) -> tuple[Any, ...]:
     return code.co_code, constants, names, code.co_argcount, code.co_flags
 
 
-def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
-    """Return the values of `PythonFunction`, and their homes."""
+def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], tuple[_Home, ...]]:
+    """Return the values of `PythonFunction`, their homes and those of its objects, and the objects."""
     names: dict[str, Any] = {}
     homes: dict[str, tuple[str, str]] = {}
     owner: Any = None
@@ -252,31 +258,47 @@ def _values(function: types.FunctionType) -> tuple[tuple[tuple[str, str], ...], 
             homes[f"value {name}"] = function.__code__.co_filename, ""
         else:
             owner = None
-    names |= {f"closure {name}": value for name, value in _closed_over(function).items()}
+    names |= {f"{_CLOSURE}{name}": value for name, value in _closed_over(function).items()}
     positional, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
     given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
     names |= {f"default {name}": value for name, value in given.items()}
     shown = ((name, constant_text(value)) for name, value in names.items())
     # A class or type under its own name, as `np.float32`, is what the code says.
     values = tuple((name, text) for name, text in shown if text and text != _last_name(name))
-    return values, tuple((label, *homes[label]) for label, _ in values if label in homes)
+    objects, found = [], {label: homes[label] for label, _ in values if label in homes}
+    for label, value in names.items():
+        text = _object_text(value) if not constant_text(value) else ""
+        if text and label.startswith(_CLOSURE):
+            objects.append((label, text, _place_of_object(value)))
+        elif text and text not in (_last_name(label), "<lambda>"):
+            label_of_object = f"object {label.partition(' ')[2]}"
+            objects.append((label_of_object, text, ""))
+            found |= {label_of_object: homes[label]} if label in homes else {}
+    return values, tuple((label, *home) for label, home in found.items()), tuple(objects)
+
+
+def _object_text(value: Any) -> str:
+    """Return what a function or another object is: its name, or of an object with a hook its class with those of its
+    attributes that are constants, ``Power(n=2)``; empty if that is not known."""
+    named = getattr(value, "__name__", None) if not isinstance(value, types.ModuleType) else None
+    if type(named) is str:
+        return named
+    if not hasattr(value, "__numba_cuda_call__") or type(value).__module__.startswith(_OWN):
+        return ""
+    attributes = ((name, constant_text(each)) for name, each in getattr(value, "__dict__", {}).items())
+    shown = ", ".join(f"{name}={text}" for name, text in attributes if text and name[:1] != "_")
+    return f"{type(value).__qualname__}({shown})"
+
+
+def _place_of_object(value: Any) -> str:
+    code = getattr(getattr(value, "py_func", value), "__code__", None)
+    return _place_of_code(code) if isinstance(code, types.CodeType) else ""
 
 
 def _closed_over(function: types.FunctionType) -> dict[str, Any]:
     """Return the variables that a *function* closes over, with their values, but for those that have none."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
-
-
-def _closures(function: types.FunctionType) -> tuple[tuple[str, str, str], ...]:
-    """Return the `PythonFunction.closures`."""
-    found = []
-    for name, value in _closed_over(function).items():
-        named = getattr(value, "__name__", None)
-        if type(named) is str and not constant_text(value):
-            code = getattr(getattr(value, "py_func", value), "__code__", None)
-            found.append((f"closure {name}", named, _place_of_code(code) if code is not None else ""))
-    return tuple(found)
 
 
 def _place_of_code(code: types.CodeType) -> str:
@@ -313,6 +335,9 @@ def _text(value: Any) -> str:
     if numpy is not None and isinstance(value, numpy.generic):
         return f"{type(value).__name__}({value})"
     if numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject:
+        shown = f"{value.dtype} {value.tolist()}" if value.size <= _MOST_ELEMENTS else ""
+        if shown and len(shown) <= _LONGEST:
+            return shown
         return f"<{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()[:16]}>"
     return ""
 

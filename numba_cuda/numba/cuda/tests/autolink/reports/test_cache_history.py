@@ -152,7 +152,7 @@ def test_values_that_no_line_of_a_function_has_are_named_once(files, old, new, s
 def test_of_an_edit_that_nothing_else_tells_the_lines_are_named(files, monkeypatch):
     from numba.cuda.cudadrv.external_code.plan import python_functions
 
-    monkeypatch.setattr(python_functions, "_values", lambda function: ((), ()))
+    monkeypatch.setattr(python_functions, "_values", lambda function: ((), (), ()))
     path = files / "m.py"
     path.write_text(MEANT.format(file=str(files / "ten.cu")))
     build(path)
@@ -466,6 +466,67 @@ def test_an_edit_of_another_file_that_needed_no_build_is_no_cause_of_the_next_on
     assert run(files) == []
     rewrite(files / "ten.cu", ("10", "11"))
     assert run(files) == ["m.py:kernel: ten.cu changed: line 3"]
+
+
+OBJECTS = """\
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+
+
+class Power(autolink.DeviceCallable):
+    def __init__(self, n):
+        self.n = n
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"power_{self.n}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        text = f'extern "C" __device__ float power_{self.n}(float x) {{ return {self.n} * x; }}'
+        return autolink.CUDASource(text, name=f"power_{self.n}.cu")
+
+
+@cuda.jit(device=True)
+def first(x):
+    return x + 1
+
+
+@cuda.jit(device=True)
+def second(x):
+    return x + 2
+
+
+p = Power(2)
+op = first
+fused = autolink.cxx("ten.cu").expr("[](auto x) { return ten(x) + 1; }")
+ARR = np.array([1, 2], np.float32)
+BIG = np.arange(100)
+
+
+def kernel(x):
+    x[0] = op(p(x[0])) + fused(x[0]) + ARR[1] + BIG[2]
+
+
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_other_objects_and_arrays_are_named_as_the_program_makes_them(files):
+    """By what they are and where, and not by the files and calls that follow."""
+    (files / "m.py").write_text(OBJECTS)
+    run(files)
+    edits = (
+        (("[1, 2]", "[1, 3]"), "value ARR: float32 [1.0, 2.0] -> float32 [1.0, 3.0] (m.py:31)"),
+        (("arange(100)", "arange(1, 101)"), "value BIG changed: other elements of int64 (100,) (m.py:32)"),
+        (("op = first", "op = second"), "op: first -> second (m.py:29)"),
+        (("Power(2)", "Power(5)"), "p: Power(n=2) -> Power(n=5) (m.py:28)"),
+        (
+            ("(x) + 1; }", "(x) + 2; }"),
+            "fused: [](auto x) { return ten(x) + 1; } -> [](auto x) { return ten(x) + 2; } (m.py:30)",
+        ),
+    )
+    rewrite(files / "m.py", *(edit for edit, _ in edits))
+    assert run(files) == [f"m.py:kernel: {', '.join(said for _, said in edits)}"]
 
 
 CLOSURES = """\
@@ -821,7 +882,7 @@ def edit(folder, name, old, new):
     ("file", "old", "new", "said"),
     [
         ("m.py", "(1, 2.0)", "(1, 3.0)", "value P: (1, 2.0) -> (1, 3.0) (m.py:8)"),
-        ("m.py", "arange(4)", "arange(5)", "value T changed (m.py:9)"),
+        ("m.py", "arange(4)", "arange(5)", "value T: int64 [0, 1, 2, 3] -> int64 [0, 1, 2, 3, 4] (m.py:9)"),
         ("helpers.py", "GAIN = 2", "GAIN = 3", "value helpers.GAIN: 2 -> 3 (helpers.py:4)"),
         ("helpers.py", "v + 1", "v + 2", "helpers.py:shift changed: line 9"),
     ],
