@@ -89,7 +89,8 @@ def _of_build(
         yield from differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
     options = [[each for each in build.link.options or () if not each.startswith(_KNOWN)] for build in (before, now)]
     only = [[each for each in some if each not in other] for some, other in (options, options[::-1])]
-    yield from differing(arch, "options", *(" ".join(each) or None for each in only))
+    both_linked = all(build.link.options is not None for build in (before, now))
+    yield from differing(arch, "options", *(" ".join(each) or None for each in only)) if both_linked else ()
     pairs = pair_calls(before.calls, now.calls)
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
@@ -104,15 +105,17 @@ def _of_build(
     yield from compiled_with
     yield from edits
     yield from changes_of_calls(arch, pairs, same_link)
-    yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
-    for name, unit in _NUMBERS.items():
+    same_kind = before.result.kind == now.result.kind  # of others, nothing can be compared
+    if same_kind:
+        yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
+    for name, unit in _NUMBERS.items() if same_kind else ():
         what = name.replace("_", " ")
         numbers = [_number(each.result, name, unit) for each in (before, now)]
         yield from differing(arch, what, *(each or NOT_KNOWN for each in numbers))
     yield from _of_occupancy(arch, before.result, now.result)
     kinds = [f"{each.kind}, {formatting.size(each.size)}" for each in (before.result, now.result)]
     yield from differing(arch, "result", *kinds)
-    yield from _of_functions(arch, before.result, now.result)
+    yield from _of_functions(arch, before.result, now.result) if same_kind else ()
     if given[0] != given[1]:  # else it differs by the kernel's module or types
         yield from differing(arch, "entry name", before.entry_name, now.entry_name)
     if same_code and not edits and not compiled_with:

@@ -645,6 +645,16 @@ __device__ float third(float x) { return table[int(x) & 3]; }
 """
 
 
+def test_of_a_result_of_another_kind_only_what_both_have_is_compared():
+    library = autolink.cxx("__device__ float f(float x) { return x * x; }")
+
+    def kernel(x):
+        x[0] = library.f(x[0])
+
+    before, now = (build(kernel, "void(float32[::1])", output=output).report for output in ("ltoir", "cubin"))
+    assert [each.what for each in changes(before, now)] == ["result"]
+
+
 def test_a_renamed_kernel_is_told_once():
     def report(name, amount):
         text = f"def {name}(x):\n    x[0] = {amount}\n"
