@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-_ARRAY = re.compile(r"(?:\w+ )*array\((?P<element>.*), (?P<ndim>\d+)d, [ACF]\)")
+_ARRAY = re.compile(r"(?:\w+ )*array\((?P<element>.*), (?P<ndim>\d+)d, (?P<layout>[ACF])\)")
 _FUNCTION = re.compile(r".* \(\*\)\((?P<parameters>.*)\)(?: noexcept)?")
 _INDICES = "ijklmnopqr"
 
@@ -58,6 +58,24 @@ def ask_parameters(called: str, ask_type: Callable[[str], str | None]) -> list[s
     return None if found is None else list_arguments(found["parameters"])
 
 
+class Array(NamedTuple):
+    """The type of an array, as messages write its *element*, *ndim* and *layout*: ``A``, ``C`` or ``F``."""
+
+    element: str
+    ndim: int
+    layout: str
+
+    @property
+    def is_strided(self) -> bool:
+        return self.layout == "A"
+
+
+def find_array(argument: str) -> Array | None:
+    """Return the array that an *argument* is, as messages write its type; ``None`` for any other."""
+    found = _ARRAY.fullmatch(argument)
+    return None if found is None else Array(found["element"], int(found["ndim"]), found["layout"])
+
+
 def find_kind(argument: str) -> Kind | None:
     """Return the kind of an *argument*, as messages write its type; ``None`` for a number and any other."""
     if argument == "none":
@@ -66,16 +84,16 @@ def find_kind(argument: str) -> Kind | None:
         return Kind("a string", "a const char*", "pass a number, not a string")
     if re.match(r"(?:Uni)?Tuple\(|NamedTuple|NamedUniTuple|\(", argument):
         return Kind("a tuple", "a cuda::std::tuple", "pass one element of it, such as value[0]")
-    if array := _ARRAY.fullmatch(argument):
-        indices = ", ".join(_INDICES[: int(array["ndim"])]) or "()"
+    if array := find_array(argument):
+        indices = ", ".join(_INDICES[: array.ndim]) or "()"
         return Kind("an array", "a pointer to its elements", f"pass one element of it, such as x[{indices}]")
     return None
 
 
 def describe(argument: str) -> str:
     """Return what messages say that an *argument* is, whose type they write so."""
-    if array := _ARRAY.fullmatch(argument):
-        return f"an array of {array['element']}"
+    if array := find_array(argument):
+        return f"an array of {array.element}"
     if kind := find_kind(argument):
         return kind.name
     return f"{'an' if argument[:1] in 'aeiou' and not argument.startswith('uint') else 'a'} {argument}"
@@ -87,8 +105,8 @@ def as_pointers(arguments: Sequence[str]) -> list[str]:
 
 
 def _as_pointer(argument: str) -> str:
-    if array := _ARRAY.fullmatch(argument):
-        return f"{array['element']} *"
+    if array := find_array(argument):
+        return f"{array.element} *"
     kind = find_kind(argument)
     if kind is None:
         return argument

@@ -24,6 +24,7 @@ from .argument_kinds import (
     ask_parameters,
     describe,
     explain_kinds,
+    find_array,
     find_kind,
     list_arguments,
     split_label,
@@ -78,7 +79,6 @@ _WRONG_NUMBER = {
 _PYTHON_LAMBDA = re.compile(r"lambda\b(?P<parameters>[\w, ]*):(?!:)")
 _STRING_FOR = re.compile(r'of type "const char \*" is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"')
 _HALF = re.compile(r"__half|__nv_bfloat16")
-_STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
 _WRONG_TEMPLATE_ARGUMENTS = re.compile(
     r'substituting explicit template arguments "(<.*>)" for function template "[\w:]+" failed'
     r'|too (?:many|few) arguments for class template|argument list for class template "[\w:]+" is missing'
@@ -98,7 +98,6 @@ _NO_OPERATOR = re.compile(
 )
 # The function of the prelude that refers to the object of a call, and that to the memory for one.
 _NO_OBJECT = re.compile(r'"nca::nca_(?P<what>self|memory)')
-_ARRAY_ARGUMENT = re.compile(r"array\((?P<element>.*?), \dd, [ACF]\)")
 _COPIES = re.compile(
     r'function "[^"(]*?(?P<name>\w+)(?:<[^"(]*>)?::(?P=name)\((?:const )?[^,"(]*\b(?P=name)(?:<[^"(]*>)? &&?\)'
 )
@@ -230,7 +229,7 @@ def _explain_array_for_number(call: RefusedCall, ask_type: Callable[[str], str |
     """Return the error for an array that is passed where C++ refers to a number; ``None`` for another error."""
     number = number_of_argument(call.first)
     given = "".join(call.arguments[number - 1 : number]) if number else ""
-    if not call.first.text.startswith("initial value of reference to non-const") or not _ARRAY_ARGUMENT.match(given):
+    if not call.first.text.startswith("initial value of reference to non-const") or not find_array(given):
         return None
     known = ask_parameters(call.called, ask_type)
     taken = known[number - 1].rstrip("& ") if known else ""
@@ -273,7 +272,7 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     remedy = remedy or explain_name(first, call.label, call.source, call.target)
     if not remedy and "void*" in call.types:
         remedy = "a pointer to what is not a number is a void*: cast it, lib.expr('[](auto* p) { return f((T*)p); }')"
-    if not remedy and (strided := _STRIDED_ARGUMENT.search(call.label)):
+    if not remedy and (strided := [each for each in arguments if (array := find_array(each)) and array.is_strided]):
         remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
     elif "failed deduction" in log and called.startswith("["):
         remedy = explain_kinds(arguments, takes_pointers=" *" in CANDIDATE.split(log)[-1]) or PASS_OTHERS
@@ -430,13 +429,14 @@ def _explain_argument(call: RefusedCall, number: int, text: str, remedy: str) ->
 def _explain_no_object(what: str, label: str, log: str) -> tuple[str, str]:
     """Return the diagnosis for the first argument of the call *label*, which is no object of its class, and no memory
     for one; and what to do."""
-    called, arguments = split_label(label)
+    called, passed = split_label(label)
     of_class = _class_of(called) if what == "self" else called
     expected = f"takes {'an object' if what == 'self' else 'memory for an object'} of {of_class}"
-    array, given = _ARRAY_ARGUMENT.match(arguments), _GIVEN_TYPES.search(log)
-    if array and array["element"] == of_class:
+    first, given = list_arguments(passed)[0], _GIVEN_TYPES.search(log)
+    array = find_array(first)
+    if array and array.element == of_class:
         return f"{expected}, got an array of them", "pass an element of the array, such as x[0]"
-    got = array[0] if array else given["type"] if given else ""
+    got = first if array else given["type"] if given else ""
     remedy = f"pass an element of an array of lib.type({of_class!r}).dtype"
     return f"{expected}{got and ', got '}{got}", remedy
 

@@ -34,6 +34,7 @@ from .declared_names import Declared, find_declared
 from .in_simulator import unknown_in_simulator
 from .library_source import LibrarySource
 from .refusals import explain_refusal
+from .refused_names import own_texts
 from .results import CxxObject, read_numbers, read_type
 
 # Where no compute capability is given and there is no GPU.
@@ -128,13 +129,9 @@ def list_declared(source: LibrarySource) -> list[Declared]:
 def list_texts(source: LibrarySource) -> list[str]:
     """Return the texts of a library and, as far as they are known, of its headers without CUDA's: for hints, which
     never fail."""
-    from numba.cuda.cudadrv.external_code.compile import programs
-
-    found = [source.text]
     with contextlib.suppress(Exception), resolve_for(None) as target:
-        unit = unit_of_sources([source.write_unit("", "names")])
-        found += programs.header_texts(unit, target, with_toolkit=False)
-    return found
+        return [*own_texts(source.write_unit("", "names"), target)]
+    return [source.text]
 
 
 def _declared_in_headers(unit: LinkInput, namespace: str, target: Target) -> list[Declared] | None:

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .argument_kinds import ask_parameters, describe, find_kind
+from .argument_kinds import ask_parameters, describe, find_array, find_kind
 from .remedies import NUMPY_TYPES, TAKE_FUNCTION_OBJECT, find_object
 
 _CLASS = re.compile(r"[A-Za-z_][\w:]*")
 _CALLED = re.compile(r"(?:\w+::)*\w+(?:<.*>)?")
-_ARRAY = re.compile(r"(?:\w+ )*array\((?P<element>.*), \d+d, [ACF]\)")
 _OF_RECORD = re.compile(r"record of |Struct\{|(?:const )?void\*")
 # What `ask_type` says of a pointer to an array of one element, of two for an enumeration, of three for a class without
 # members.
@@ -56,8 +55,8 @@ def explain_object(
     if kind == _ENUMERATION:
         is_number = given in _NUMBERS
         return RefusedObject(diagnosis, f"make it one in the kernel: lib[{taken!r}](x)") if is_number else None
-    if array := _ARRAY.fullmatch(given):
-        which = "the array" if array["element"] == taken else f"an array of lib.record({taken!r})"
+    if array := find_array(given):
+        which = "the array" if array.element == taken else f"an array of lib.record({taken!r})"
         return RefusedObject(diagnosis, f"pass an element of {which}, such as x[i]")
     known = ask_parameters(called, ask_type) if _CALLED.fullmatch(called) else None
     count = len(arguments if known is None else known)  # members may have been passed

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 
-from .argument_kinds import list_arguments, split_label
+from .argument_kinds import Array, find_array, list_arguments, split_label
 from .remedies import NUMPY_TYPES, number_of_argument
 
 _VIEW = re.compile(r'to (?:"[^"]*" \(aka )?"(?P<whole>cuda::std::(?P<kind>mdspan|span)<(?P<arguments>[^"]*)>)"')
 _COMMA = re.compile(r",\s*(?![^<]*>)")
-_ARRAY = re.compile(r"array\((?P<dtype>[\w ]+), (?P<ndim>\d)d, (?P<layout>[ACF])\)")
 _EXTENTS = re.compile(r"cuda::std::extents<(?P<index>[\w ]+?)(?:, (?P<sizes>[^<>]*))?>")
 _DYNAMIC = "dynamic_extent"
 _ORDERS = {"layout_right": "C", "layout_left": "F"}
@@ -38,7 +37,7 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
         return None
     called, arguments = split_label(label)
     given = list_arguments(arguments)[number - 1 : number]
-    if not (array := _ARRAY.search("".join(given))):
+    if (array := find_array("".join(given))) is None:
         return None
     parts = [each.replace("cuda::std::", "") for each in _COMMA.split(view["arguments"])]
     extents = _EXTENTS.search(view["arguments"]) if view["kind"] == "mdspan" else None
@@ -47,8 +46,8 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
     element, what = parts[0], f"argument {number} is"
     dtype = NUMPY_TYPES.get(number_type := element.removeprefix("const "))
     explained: tuple[str, str] | None = None
-    if dtype and dtype.removeprefix("np.").rstrip("_") != array["dtype"]:
-        diagnosis = f"{what} an array of {array['dtype']}, and C++ takes one of {number_type}"
+    if dtype and dtype.removeprefix("np.").rstrip("_") != array.element:
+        diagnosis = f"{what} an array of {array.element}, and C++ takes one of {number_type}"
         explained = diagnosis, f"pass an array of {dtype}"
     elif view["kind"] == "span":
         explained = _explain_span(parts, array, what, called)
@@ -59,9 +58,9 @@ def explain_view(error: Diagnostic, text: str, label: str) -> RefusedView | None
     return None if explained is None else RefusedView(explained[0], takes, explained[1])
 
 
-def _explain_span(parts: Sequence[str], array: re.Match[str], what: str, called: str) -> tuple[str, str]:
+def _explain_span(parts: Sequence[str], array: Array, what: str, called: str) -> tuple[str, str]:
     """Return why a span is not made of an *array*, and what to do."""
-    if array["layout"] == "A":
+    if array.is_strided:
         return f"{what} strided, and C++ takes a contiguous span", _CONTIGUOUS
     size = re.sub(r"\D", "", parts[-1])
     whole = f"cuda::std::span<{parts[0]}, {size}>(x, {size})"
@@ -70,22 +69,22 @@ def _explain_span(parts: Sequence[str], array: re.Match[str], what: str, called:
 
 
 def _explain_order(
-    element: str, extents: re.Match[str], layout: str, array: re.Match[str], what: str
+    element: str, extents: re.Match[str], layout: str, array: Array, what: str
 ) -> tuple[str, str] | None:
     """Return that an *array* has another number of dimensions than an mdspan, or another order of its elements, and
     what to do; ``None`` if it has neither."""
     sizes = _sizes_of(extents)
     ndim, order = len(sizes), _ORDERS.get(layout, "A")
-    if ndim != int(array["ndim"]):
-        return f"{what} a {array['ndim']}d array, and C++ takes a {ndim}d mdspan", f"pass a {ndim}d array"
-    if order in ("A", array["layout"]) or (ndim < 2 and array["layout"] != "A"):
+    if ndim != array.ndim:
+        return f"{what} a {array.ndim}d array, and C++ takes a {ndim}d mdspan", f"pass a {ndim}d array"
+    if order in ("A", array.layout) or (ndim < 2 and not array.is_strided):
         return None
-    given_order = "strided" if array["layout"] == "A" else f"in {array['layout']} order"
+    given_order = "strided" if array.is_strided else f"in {array.layout} order"
     strided = f"cuda::std::mdspan<{element}, cuda::std::dextents<long long, {ndim}>, cuda::std::layout_stride>"
     todo = f"declare the parameter as {strided}, which takes arrays of any layout"
     if _takes_any_size(extents):
         written = ("::1, :" if order == "F" else ":, ::1") if ndim == 2 else "::1" if ndim == 1 else ""
-        written = f" (in signatures: {array['dtype']}[{written}])" if written else ""
+        written = f" (in signatures: {array.element}[{written}])" if written else ""
         todo = f"pass a contiguous array in {order} order{written};\n    or {todo}"
     return f"{what} {given_order}, and C++ takes a contiguous mdspan in {order} order", todo
 

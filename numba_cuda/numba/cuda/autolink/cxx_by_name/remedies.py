@@ -12,7 +12,7 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc_log import Diagnostic
 from numba.cuda.cudadrv.external_code.compile.template_deduction import plain_type
 from numba.cuda.cudadrv.external_code.inputs.c_numbers import NUMBERS
 
-from .argument_kinds import describe, find_kind, list_arguments, split_label
+from .argument_kinds import describe, find_array, find_kind, list_arguments, split_label
 from .cxx_errors import CANDIDATE
 from .structs import OTHER_LAYOUT, RECORD_OF_WHOLE
 
@@ -36,7 +36,6 @@ _NOT_A_NUMBER = re.compile(
     r'|conversion function from "(?:const )?cuda::std::(?:mdspan|tuple)<.*>" to)'
     r' "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
 )
-_ARRAY = re.compile(r"(?:\w+ )*array\([^()]*(?:\([^()]*\))?[^()]*, (?P<ndim>\d+)d, ")
 _ASSERTED = re.compile(rf'static assertion failed with "(?P<said>.* {OTHER_LAYOUT})"')
 _STAND_IN = re.compile(r"nca::nca_place<(?:const )?(?P<type>[^\"]*)>\"")  # in a template that is instantiated with it
 _TUPLE = re.compile(r'(?:from|class) "(?:const )?cuda::std::tuple<.*>" (?:to "(?P<type>[^"]*)"|has no member)')
@@ -355,8 +354,8 @@ def explain_pointer(text: str, error: Diagnostic, label: str) -> str:
         return ""
     ways = []
     for each in list_arguments(passed):
-        array = _ARRAY.match(each)
-        ways.append(("'span'" if array["ndim"] == "1" else "'mdspan'") if array else "None")
+        array = find_array(each)
+        ways.append(("'span'" if array.ndim == 1 else "'mdspan'") if array else "None")
     if not any(way != "None" for way in ways):
         return ""
     if not _OF_SPAN.match(error.marked):
