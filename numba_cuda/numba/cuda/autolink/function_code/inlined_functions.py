@@ -51,6 +51,7 @@ class InlinedFunctions:
                 code = self._codes[callee.func] = FunctionCode(callee.func_qualname, external.target, external.timeline)
                 code.calls.filename, code.calls.line = callee.filename, callee.firstlineno
                 code.calls.note_compiled(callee.func, ())
+                code.calls.options = (("inline", "always"),)
         for caller, line, callee in sorted(self._calls, key=lambda call: call[1]):
             self._codes.get(caller, external).calls.add(self._codes[callee.func], line=line)
 

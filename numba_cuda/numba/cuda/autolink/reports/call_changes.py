@@ -27,11 +27,11 @@ def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Itera
         if old is None or new is None:
             alike[named(known), _described(old), _described(new)].append(known)
         elif not is_same_object(old, new):
-            is_alike = not same_link or _how(old) == _how(new)
+            is_alike = not same_link or _how(old) == _how(new) or not (_how(old) and _how(new))
             names = [f"{named(each)}{'' if is_alike else f'; {_how(each)}'}" for each in (old, new)]
             alike["", names[0], names[1]].append(known)
         else:
-            sides = [_how(each) if same_link else "" for each in (old, new)]
+            sides = [_how(each) if same_link and _how(old) and _how(new) else "" for each in (old, new)]
             if returned(old) != returned(new):
                 became = [f"{_how(each)}; " if same_link and _how(each) else "" for each in (old, new)]
                 sides = [f"{how}{_listed(each)}" for how, each in zip(became, (old, new), strict=True)]
@@ -64,11 +64,10 @@ def changes_of_inlining(
         yield from differing(arch, "inlined", *(formatting.inlined(calls) or NOT_KNOWN for calls in (before, now)))
     if not same_link:
         both = [(old, new) for old, new in pairs if old is not None and new is not None]
-        other = [
-            (old, new) for old, new in both if None not in (old.inlined, new.inlined) and old.inlined != new.inlined
-        ]
-        for old, new in other if len(other) <= _FEW else ():
-            yield Change(arch, f"call {named(new)}", *map(_how, (old, new)))
+        other = [(named(new), _how(old), _how(new)) for old, new in both]
+        other = [each for each in dict.fromkeys(other) if all(each) and each[1] != each[2]]
+        for name, *sides in other if len(other) <= _FEW else ():
+            yield Change(arch, f"call {name}", *sides)
 
 
 def changes_of_options(arch: str, before: CallReport | None, now: CallReport | None) -> Iterator[Change]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
 from ..function_code.object_names import file_of_item
 from . import formatting
-from .change import DEFAULT, Change, differing, plain_option
+from .change import Change, differing, plain_option
 from .cxx_definitions import own_name
 from .paired_calls import Pair, code_options, is_same_object, named
 from .records import FOR_ARCHITECTURES, CallReport, CodeReport
 
+_DEFAULTS = {"fastmath": "False", "forceinline": "False", "inline": "never"}  # of a device function
 _TEXT = "a source without a file"
 _MOST = 8  # functions that are listed
 
@@ -24,9 +26,12 @@ def edits_in_python(
     before: Sequence[PythonFunction],
     now: Sequence[PythonFunction],
     of_kernel: Collection[tuple[str, ...]],
+    kernels: tuple[str, str],
 ) -> Iterator[Change]:
     """Yield which functions were edited, how the values that they refer to differ, and which are new or gone.
-    Options that change as those *of_kernel* do, by name with `plain_option` before and now, are not repeated."""
+    Options that change as those *of_kernel* do, by name with `plain_option` before and now, are not repeated. *kernels*
+    are the names of the kernel, which count as one."""
+    before = [replace(each, name=kernels[1]) if each.name == kernels[0] else each for each in before]
     sides = [_by_name(some) for some in (before, now)]
     alone: list[list[str]] = [[], []]
     for name in dict.fromkeys((*sides[0], *sides[1])):
@@ -59,7 +64,7 @@ def _of_function(
         names = [name for name in names if name in values[0] and name in values[1]]
     options = dict(before.options), dict(now.options)
     for name in dict.fromkeys((*options[0], *options[1])):
-        sides = [each.get(name, DEFAULT) for each in options]
+        sides = [each.get(name, _DEFAULTS[name]) for each in options]
         if (name, *map(plain_option, sides)) not in of_kernel:
             yield from differing(arch, f"option {name} of {_shown(now)}", *sides)
     for name in names:
@@ -198,6 +203,12 @@ def _rewritten(before: CodeReport, now: CodeReport, names: Iterable[str]) -> lis
     ]
 
 
+def _edited_names(before: CodeReport, now: CodeReport) -> list[str]:
+    """Return the macros and variables that the called functions lead to and whose definitions differ."""
+    old, functions = dict(before.definitions), {own_name(name) for name, _ in (*before.functions, *now.functions)}
+    return [name for name, digest in now.definitions if name not in functions and old.get(name, digest) != digest]
+
+
 def _edited_in(place: str, names: Sequence[str]) -> str:
     return f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited"
 
@@ -215,6 +226,14 @@ def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bo
         edited = sorted(different & {name for name, _ in before.functions} & {name for name, _ in now.functions})
         if inlined := _rewritten(before, now, sorted(different.difference(edited))):  # always, in one of them
             edited = [*inlined, *_rewritten(before, now, edited)]
-        return [name for name in edited if name != FOR_ARCHITECTURES] or [file or ""][: len(different)]
+        edited = [name for name in edited if name != FOR_ARCHITECTURES]
+        if used := _edited_names(before, now):
+            old, new = dict(before.definitions), dict(now.definitions)
+            as_written = {name for name in edited if old.get(own_name(name), "") == new.get(own_name(name))}
+            edited = [
+                *(name for name in used if name not in edited),
+                *(each for each in edited if each not in as_written),
+            ]
+        return edited or [file or ""][: len(different)]
     one, other = (before.source, now.source) if before.source and now.source else (before.sha256, now.sha256)
     return [file or ""] if one != other else []

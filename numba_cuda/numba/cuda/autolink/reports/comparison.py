@@ -19,6 +19,7 @@ from .records import BuildReport, KernelReport, ResultReport
 FORMAT, VERSION = "numba-cuda-autolink changes", 1
 # Options of the linker that follow from the architecture, the kernel's code and its options.
 _KNOWN = ("-arch=", "-kernels-used=", "-optimize-unused-variables", "-lto", "-lineinfo", "-g", "-maxrregcount=")
+_DATA = "; initial values of variables differ"
 _CUDAS = "__cuda_"  # of a function that is a part of CUDA's arithmetic
 _FEW = 4  # functions that are named
 _LONG = 40  # characters of a function's name
@@ -43,7 +44,8 @@ def changes(before: KernelReport, now: KernelReport) -> list[Change]:
     with_python = versions[0].get("Python") == versions[1].get("Python")
     # numba-cuda-mlir inlines functions that call no external code before they can be noted.
     is_whole = with_python and "numba-cuda" in versions[0] and "numba-cuda" in versions[1]
-    found += _once([[*_of_build(old, new, with_python, is_whole)] for old, new in pairs])
+    kernels = formatting.function(before.kernel), formatting.function(now.kernel)
+    found += _once([[*_of_build(old, new, with_python, is_whole, kernels)] for old, new in pairs])
     number = min(map(len, alone))
     found += [Change(build.arch, "build", formatting.code(build.result), None) for build in alone[0][number:]]
     found += [Change(build.arch, "build", None, formatting.code(build.result)) for build in alone[1][number:]]
@@ -69,10 +71,12 @@ def to_json(before: KernelReport, now: KernelReport) -> str:
     return json.dumps({"format": FORMAT, "version": VERSION, "changes": listed}, indent=2, ensure_ascii=False)
 
 
-def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole: bool) -> Iterator[Change]:
-    """Yield how builds differ, causes before effects; *with_python* if digests of Python functions can be compared,
-    *is_whole* if all of these are known. Where options or the architecture differ, only what depends on neither is
-    compared."""
+def _of_build(
+    before: BuildReport, now: BuildReport, with_python: bool, is_whole: bool, kernels: tuple[str, str]
+) -> Iterator[Change]:
+    """Yield how builds of *kernels*, by name, differ, causes before effects; *with_python* if digests of Python
+    functions can be compared, *is_whole* if all of these are known. Where options or the architecture differ, only what
+    depends on neither is compared."""
     arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
     given = [dict(build.options) for build in (before, now)]
     for name in dict.fromkeys((*given[1], *given[0])) if all(given) else ():
@@ -90,7 +94,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     compiled_with = [*dict.fromkeys(change for each in pairs for change in changes_of_options(arch, *each))]
     with_python = with_python and bool(before.python) and bool(now.python)
     of_kernel = {(name, *(plain_option(each.get(name, DEFAULT)) for each in given)) for name in given[1]}
-    edits = [*edits_in_python(arch, before.python, now.python, of_kernel)] if with_python else []
+    edits = [*edits_in_python(arch, before.python, now.python, of_kernel, kernels)] if with_python else []
     edits += dict.fromkeys(other_functions(arch, pairs))
     if not edits and not (is_whole and with_python) and same_code and not compiled_with and _own_differs(before, now):
         edits = [Change(arch, "the kernel's own code was edited")]
@@ -114,7 +118,7 @@ def _of_build(before: BuildReport, now: BuildReport, with_python: bool, is_whole
     if same_code and not edits and not compiled_with:
         yield from _of_machine_code(arch, before, now)
     elif before.arch == now.arch and _has_same_instructions(before.result, now.result):
-        yield Change(arch, "the machine code is the same")
+        yield Change(arch, f"the machine code is the same{_DATA if _has_other_data(before.result, now.result) else ''}")
 
 
 def _own_differs(before: BuildReport, now: BuildReport) -> bool:
@@ -132,6 +136,11 @@ def _has_same_instructions(before: ResultReport, now: ResultReport) -> bool:
     return known and bool(before.functions) and codes[0] == codes[1]
 
 
+def _has_other_data(before: ResultReport, now: ResultReport) -> bool:
+    """Whether variables have other initial values."""
+    return None not in (before.data, now.data) and before.data != now.data
+
+
 def _of_machine_code(arch: str, before: BuildReport, now: BuildReport) -> Iterator[Change]:
     """Yield where the machine code differs, of which no edit is known, or that nothing but line information does."""
     if before.entry_name != now.entry_name:
@@ -144,8 +153,11 @@ def _of_machine_code(arch: str, before: BuildReport, now: BuildReport) -> Iterat
             yield Change(arch, f"function {shown[each.name]} has other instructions")
     has_lines = all(("lineinfo", "True") in build.options for build in (before, now))
     is_same = before.result.sha256 == now.result.sha256
-    if has_lines and not is_same and _has_same_instructions(before.result, now.result):
+    is_of_data = _has_other_data(before.result, now.result)
+    if has_lines and not is_same and not is_of_data and _has_same_instructions(before.result, now.result):
         yield Change(arch, "only line information differs")
+    if is_of_data:
+        yield Change(arch, "initial values of variables differ")
 
 
 def _of_occupancy(arch: str, before: ResultReport, now: ResultReport) -> Iterator[Change]:

@@ -200,9 +200,10 @@ class OccupancyReport:
 class ResultReport:
     """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
     the static shared memory per block, the stack per thread in local memory, what variables take of constant and of
-    global memory, and the register spills as ptxas counts them; the functions in a cubin, the kernel's first; and the
-    ``occupancy`` for blocks of several sizes without dynamic shared memory. Sizes are in bytes; ``None`` stands for an
-    unknown number, which the ``stack`` of a kernel with recursion is."""
+    global memory, the digest of their initial values as ``data``, and the register spills as ptxas counts them; the
+    functions in a cubin, the kernel's first; and the ``occupancy`` for blocks of several sizes without dynamic shared
+    memory. Sizes are in bytes; ``None`` stands for an unknown number, which the ``stack`` of a kernel with recursion
+    is."""
 
     kind: str
     size: int
@@ -214,6 +215,7 @@ class ResultReport:
     spill_loads: int | None = None
     constant_memory: int | None = None
     global_memory: int | None = None
+    data: str | None = None
     functions: tuple[FunctionReport, ...] = ()
     occupancy: tuple[OccupancyReport, ...] = ()
 

@@ -56,11 +56,13 @@ _FIRST_OF_16_BYTES = 70  # from sm_70 on, an instruction takes 16 bytes
 _NOP = 0x7918  # in its low 16 bits, without a predicate
 # Their low half: the offset of a branch is in bytes up to sm_90, or has its low byte apart.
 _BRANCHES_TO_THEMSELVES = frozenset({0xFFFFFFF000007947, 0xFFFFFFFC00FC7947})
-_RESOURCES = "registers", "shared", "stack", "constant_memory", "global_memory", "spill_stores", "spill_loads"
+_OF_CUBIN = "registers", "shared", "stack", "constant_memory", "global_memory", "data"
+_RESOURCES = *_OF_CUBIN, "spill_stores", "spill_loads"
 _NUMBERED = re.compile(r"^\$__internal_\d+_\$")  # before the name of a function that ptxas itself adds
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _SPILLS_OF = re.compile(rf"Function properties for ([\w$]+)\n.*?{_SPILLS.pattern}")
 # Of variables: constants, and global memory with and without initial values.
+_WITH_VALUES = ".nv.constant3", ".nv.global.init"
 _CONSTANTS, _GLOBALS = (".nv.constant3",), (".nv.global", ".nv.global.init")
 
 
@@ -134,17 +136,18 @@ def _parameter(letter: str, size: str) -> Parameter:
 
 def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
     """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
-    and ``stack`` per thread in bytes, the bytes of variables in ``constant_memory`` and in ``global_memory``, and the
-    bytes that all functions of its link spill, ``spill_stores`` and ``spill_loads``; ``None`` for what cannot be read,
-    and for the stack of a kernel with recursion. *log* is what the linker printed; no driver is needed."""
-    used: tuple[int | None, ...] = (None,) * 5
+    and ``stack`` per thread in bytes, the bytes of variables in ``constant_memory`` and in ``global_memory``, a digest
+    of their initial values, ``data``, and the bytes that all functions of its link spill, ``spill_stores`` and
+    ``spill_loads``; ``None`` for what cannot be read, and for the stack of a kernel with recursion. *log* is what the
+    linker printed; no driver is needed."""
+    used: tuple[int | str | None, ...] = (None,) * len(_OF_CUBIN)
     with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
         used = _resources(cubin, entry_name)
     spills = [sum(map(int, sizes)) for sizes in zip(*_SPILLS.findall(log), strict=True)] or (None, None)
     return dict(zip(_RESOURCES, (*used, *spills), strict=True))
 
 
-def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, ...]:
+def _resources(cubin: bytes, entry_name: str) -> tuple[int | str | None, ...]:
     file = read_elf(cubin)
     names = [symbol.name for symbol in elf_symbols(cubin, file)]
     info = file.section(".nv.info")
@@ -161,8 +164,10 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, ...]:
     size = max(shared.size - reserved, 0) if shared is not None else 0
     stack = of_kernel.get(_STACK_SIZE)
     sizes = {section.name: section.size for section in file.sections}
+    values = [content(cubin, section) for section in file.sections if section.name in _WITH_VALUES]
+    data = hashlib.sha256(b"".join(values)).hexdigest()
     memory = (sum(sizes.get(name, 0) for name in names) for names in (_CONSTANTS, _GLOBALS))
-    return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack, *memory
+    return of_kernel.get(_REGISTERS), size, None if stack == _UNKNOWN_SIZE else stack, *memory, data
 
 
 def spills_of_functions(log: str) -> dict[str, tuple[int, int]]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from autolink_support import CC
+from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.comparison import changes
@@ -117,9 +117,13 @@ def test_an_edited_text_changes_names_in_the_kernels_own_code_alone(reported):
 def test_options_of_the_kernel(reported):
     before = reported()
     assert "option fastmath" in of_code(before, reported(option("fastmath=True")))
-    assert of_code(before, reported(option("lto=False"))) == ["option lto"]
+
+    def causes(now):
+        return [each for each in of_code(before, now) if not each.startswith("call ")]
+
+    assert causes(reported(option("lto=False"))) == ["option lto"]
     for cc in (CC, (10, 0)):
-        assert of_code(before, reported(option("lto=False"), HELPER, cc=cc)) == [
+        assert causes(reported(option("lto=False"), HELPER, cc=cc)) == [
             "option lto",
             HELPER_EDITED,
         ]
@@ -589,6 +593,87 @@ def test_python_functions_of_one_name_are_told_apart(front_end, tmp_path, old, n
     assert [line for line in found if not line.startswith(("function kern", "nothing", "function edited"))] == expected
 
 
+@pytest.mark.parametrize(
+    "old, new, expected",
+    [
+        ("FACTOR 3", "FACTOR 4", ["FACTOR in values.cu, used by first(float32) and second(float32), was edited"]),
+        ("OFFSET = 1", "OFFSET = 2", ["OFFSET in values.cu, used by first(float32), was edited"]),
+        (
+            "* 3.0f; }  // the second",
+            "* 4.0f; }",
+            ["second(float) in values.cu was edited"],
+        ),
+        ("FACTOR 3.0f", "FACTOR /* a comment */ 3.0f  // and one", []),
+        (
+            "3, 4}",
+            "3, 5}",
+            [
+                "table in values.cu, used by third(float32), was edited",
+                "the machine code is the same; initial values of variables differ",
+            ],
+        ),
+    ],
+)
+def test_an_edit_of_a_macro_a_constant_or_data_names_it(tmp_path, old, new, expected):
+    path = tmp_path / "values.cu"
+
+    def report(text):
+        path.write_text(text)
+        library = autolink.cxx(path)
+
+        def kernel(x):
+            x[0] = library.first(x[1]) + library.second(x[2]) + library.third(x[3])
+
+        return build(kernel, "void(float32[::1])").report
+
+    assert old in VALUES
+    assert edits(report(VALUES), report(VALUES.replace(old, new))) == expected
+
+
+def edits(before, now):
+    return [each.what for each in changes(before, now) if each.is_edit]
+
+
+VALUES = """
+#define FACTOR 3.0f
+constexpr float OFFSET = 1.5f;
+__device__ float table[4] = {1, 2, 3, 4};
+__device__ __noinline__ float scaled(float x) { return x * FACTOR; }
+__device__ float first(float x) { return scaled(x) + OFFSET; }
+__device__ float second(float x) { return scaled(x) * 3.0f; }  // the second
+__device__ float third(float x) { return table[int(x) & 3]; }
+"""
+
+
+def test_a_renamed_kernel_is_told_once():
+    def report(name, amount):
+        text = f"def {name}(x):\n    x[0] = {amount}\n"
+        linecache.cache["<renamed>"] = 1, None, text.splitlines(keepends=True), "<renamed>"
+        names = {}
+        exec(compile(text, "<renamed>", "exec"), names)
+        return build(names[name]).report
+
+    assert edits(report("before", 1), report("after", 2)) == ["after (<renamed>:1) was edited"]
+    whats = [each.what for each in changes(report("before", 1), report("after", 1))]
+    assert whats[0] == "kernel" and not any("functions in Python" in what for what in whats)
+
+
+def test_without_lto_a_call_that_was_inlined_but_for_what_it_calls_is_told():
+    library = autolink.cxx("""
+        __device__ __noinline__ float inner(float x) { return x * x; }
+        __device__ float outer(float x) { return inner(x) + 1; }
+    """)
+
+    def report(lto):
+        @cuda.jit(lto=lto)
+        def kernel(x):
+            x[0] = library.outer(x[0])
+
+        return autolink.report(kernel, "void(float32[::1])", cc=CC)
+
+    assert "call outer(float32): inner(float) called → called\n" in report(False).changes_since(report(True))
+
+
 def test_options_of_device_functions_and_machine_code_that_stays():
     def report(body, **options):
         names = {"cuda": cuda, "library": autolink.cxx("__device__ float f(float x) { return x; }")}
@@ -600,7 +685,9 @@ def test_options_of_device_functions_and_machine_code_that_stays():
 
     before = report("x / 3.0")
     found = report("x / 3.0", fastmath=True).changes_since(before).splitlines()
-    assert "sm_90: option fastmath of step (<options>:1): default → True" in found
+    assert "sm_90: option fastmath of step (<options>:1): False → True" in found
+    inlined = report("x / 3.0", inline="always").changes_since(before).splitlines()
+    assert inlined[0] == "sm_90: option inline of step (<options>:1): never → always"
     assert report("(x) / 3.0").changes_since(before) == "nothing changed"
     found = report("1 + x * 2").changes_since(report("x * 2 + 1")).splitlines()
     assert found == ["sm_90: step (<options>:1) was edited", "sm_90: the machine code is the same"]

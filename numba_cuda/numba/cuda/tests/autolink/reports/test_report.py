@@ -257,7 +257,7 @@ ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill lo
 ptxas info    : Function properties for other
 ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"""
     spills = {"spill_stores": 12, "spill_loads": 16}
-    unknown = ("registers", "shared", "stack", "constant_memory", "global_memory")
+    unknown = ("registers", "shared", "stack", "constant_memory", "global_memory", "data")
     assert resources(b"no cubin", "one", log) == {**dict.fromkeys(unknown), **spills}
     assert spills_of_functions(log) == {"one": (8, 12), "other": (4, 4)}
 

@@ -178,6 +178,7 @@ class ResultReport:
     spill_loads: int | None = None
     constant_memory: int | None = None
     global_memory: int | None = None
+    data: str | None = None
     @property
     def functions(self) -> tuple[FunctionReport, ...]: ...
     @property
