@@ -282,25 +282,13 @@ def _explain_rest(call: RefusedCall) -> CxxError:
         text, remedy = _explain_failed_deduction(call, template, text)
     elif "failed deduction" in log and (constraint := _explain_constraint(call)):
         text, remedy = constraint
-    elif not remedy and first.text == "type name is not allowed" and "<" not in called:
-        remedy = "write a function or a lambda; lib.type(...) is a class"
-    elif not remedy and first.text == "type name is not allowed" and (name := _named_before(first)):
-        text = f"{name} is not a template"
-        of_library = f"lib[{name!r}]" if "::" in name else f"lib.{name}"
-        remedy = f"leave out its <...>{f', write {of_library}' if called.startswith(f'{name}<') else ''}"
+    elif not remedy and first.text == "type name is not allowed" and (of_type := _explain_type(call, text)):
+        text, remedy = of_type
     elif not remedy and (written := _WRONG_TEMPLATE_ARGUMENTS.search(log)):
         text = f"the template arguments {written[1]} do not fit" if written[1] else text
         remedy = explain_template_arguments(call.label, call.source, call.target)
     elif not remedy and _OVERLOADS.match(first.text):
-        text = explain_candidate(first, called, arguments, call.objects) or text
-        remedy = explain_candidates([first.text, *first.lines], called)
-        texts = own_texts(call.source, call.target)
-        name, _, arguments_written = called.removesuffix(">").partition("<")
-        named = list_arguments(arguments_written) if arguments_written else []
-        if _NOT_NAMED.search(log) and (undeduced := find_undeduced(log, texts)) and len(named) < len(undeduced[1]):
-            names = [*named, *undeduced[1][len(named) :]]
-            remedy = _explain_deduction(call, name, ", ".join(names), ", ".join(names[len(named) :]))
-        text, remedy = _explain_number(call, text, remedy)
+        text, remedy = _explain_overloads(call, text)
         if remedy == PASS_OTHERS:
             details_of_source = [*find_declarations(call.label, call.source, call.target)]
             remedy = explain_misfit(first, arguments, call.objects) or remedy
@@ -324,6 +312,34 @@ def _explain_rest(call: RefusedCall) -> CxxError:
     if not first.unknown and not first.text.startswith("static assertion failed"):
         remedy = find_other_namespace(called, call.source, call.target) or remedy or explain_kinds(arguments)
     return call.error(text, details, remedy)
+
+
+def _explain_type(call: RefusedCall, text: str) -> tuple[str, str] | None:
+    """Return the diagnosis, *text* if nothing more is known, and what to do where the name of a type stands in the
+    place of a value; ``None`` where that is a template argument of what has some."""
+    if "<" not in call.called:
+        return text, "write a function or a lambda; lib.type(...) is a class"
+    if not (name := _named_before(call.first)):
+        return None
+    of_library = f"lib[{name!r}]" if "::" in name else f"lib.{name}"
+    written = f", write {of_library}" if call.called.startswith(f"{name}<") else ""
+    return f"{name} is not a template", f"leave out its <...>{written}"
+
+
+def _explain_overloads(call: RefusedCall, text: str) -> tuple[str, str]:
+    """Return the diagnosis, *text* if nothing more is known, and what to do where no overload, or more than one, takes
+    the arguments."""
+    first, log = call.first, "\n".join(call.first.lines)
+    text = explain_candidate(first, call.called, call.arguments, call.objects) or text
+    remedy = explain_candidates([first.text, *first.lines], call.called)
+    name, _, written = call.called.removesuffix(">").partition("<")
+    named = list_arguments(written) if written else []
+    if _NOT_NAMED.search(log):
+        undeduced = find_undeduced(log, own_texts(call.source, call.target))
+        if undeduced and len(named) < len(undeduced[1]):
+            missing = undeduced[1][len(named) :]
+            remedy = _explain_deduction(call, name, ", ".join([*named, *missing]), ", ".join(missing))
+    return _explain_number(call, text, remedy)
 
 
 def _explain_constraint(call: RefusedCall) -> tuple[str, str] | None:

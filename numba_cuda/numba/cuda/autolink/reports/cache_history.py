@@ -22,6 +22,7 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     MADE_WITH,
     NOT_CACHED,
     OWN_FILE,
+    REMOVED,
     Subject,
     call_of,
     differing_lines,
@@ -81,7 +82,7 @@ class _Build:
     @functools.cached_property
     def made_with(self) -> str:
         """The values and functions that a kernel was made with, if it was not built before."""
-        is_first = self.before is None and self.entry.base != self.entry.digest and not fact(self.entry, DAMAGED)
+        is_first = self.before is None and not self.entry.base and not fact(self.entry, DAMAGED)
         return made_with(self.entry, exactly=True) if is_first else ""
 
 
@@ -98,8 +99,7 @@ def _lines(
     """Yield the lines, each with the entries that it is of."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    for _, same in itertools.groupby(_with_earlier(shown, known), key=lambda each: _rebuilt_with(each, names)):
-        of_run = list(same)
+    for of_run in _by_cause(_with_earlier(shown, known), names):
         first = of_run[0]
         named = list(dict.fromkeys(_name_of(each, names) for each in of_run))
         count = len(of_run) if len(named) == 1 else 1
@@ -115,12 +115,32 @@ def _lines(
         yield f"{_written(first.entry)}  {_line(first, text)}{repeated}", [part.entry for part in parts]
 
 
+def _by_cause(builds: Iterable[_Build], names: Mapping[bytes, str]) -> list[list[_Build]]:
+    """Return the *builds* that are told together: those of one run for the same cause, among which its workers may have
+    built others, and successive ones."""
+    found: list[list[_Build]] = []
+    of_runs: dict[tuple[Any, ...], list[_Build]] = {}
+    last: tuple[Any, ...] = ()
+    for build in builds:
+        cause = _rebuilt_with(build, names)
+        if cause == last:
+            found[-1].append(build)
+        elif build.entry.run and cause in of_runs:
+            of_runs[cause].append(build)
+            continue
+        else:
+            found.append([build])
+            of_runs[cause] = found[-1]
+        last = cause
+    return found
+
+
 def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
     """Return what is the same for kernels that one run built again for the same cause."""
     entry, name = build.entry, _name_of(build, names)
     if build.made_with:
         return entry.run, target_of(entry), f"{build.new}, {MADE_WITH}", name
-    if build.before is None:
+    if build.before is None and not entry.base:
         return (entry.digest,)
     why = _describe(build, name).removeprefix(name)
     return entry.run, target_of(entry), why, "" if entry.kind in KERNELS else name
@@ -155,7 +175,9 @@ def details(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, eve
         lines.append(f"{_written(entry)}  {_line(build, _describe(build, _name_of(build, names)))}")
         place = fact(entry, "path") or entry.name
         types = fact(entry, "types")
-        lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}, {_size(entry)}")
+        values = made_with(entry, exactly=True)
+        made = f", {MADE_WITH}{printable(values)}" if values else ""
+        lines.append(f"    {entry.kind} of {printable(place)}{f', {types}' if types else ''}{made}, {_size(entry)}")
         if before is not None:
             lines.append(f"    compared with the build of {_written(before)}")
             lines += [f"    {line}" for line in _changed_texts(entry, before, by_digest)]
@@ -427,6 +449,8 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         return ["its entry was damaged"], []
     if entry.base == entry.digest:
         return ["built again, as its entry had been removed from the cache"], []
+    if before is None and entry.base:
+        return [REMOVED], []
     if before is None:
         calls = entry.name.partition(": ")[2] if entry.kind == "program" else ""
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)

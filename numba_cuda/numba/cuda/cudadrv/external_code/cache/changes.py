@@ -23,6 +23,7 @@ OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
+REMOVED = "what the last run used was removed from the cache, so what changed is not known"
 LINES_MOVED = ": lines moved (line information)"
 _CLOSURE = "closure "  # before the name of such a variable
 _OBJECT = "object "  # before the name of a function or another object that is known by another name than its own

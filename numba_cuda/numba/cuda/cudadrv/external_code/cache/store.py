@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import call_of, changes_in_words, made_with, nearest, of_same_call
+from .changes import REMOVED, call_of, changes_in_words, made_with, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
 from .last_runs import LastRuns, current_run
@@ -392,12 +392,18 @@ class CacheStore:
         return self._used.get(digest)
 
     def _base_digest(self, key: CacheKey) -> bytes:
-        """Return the digest of the base of *key*; its own if it was built before, and removed from the disk."""
+        """Return the digest of the base of *key*, which may have been removed from the disk; its own if it was built
+        before, and removed."""
         used = any(key.digest in each for each in self._runs.earlier(key.subject))
         if used and self.disk.entry(key.digest) is None:
             return key.digest
         base = self._base(key)
-        return b"" if base is None else base.digest
+        return self._removed(key) if base is None else base.digest
+
+    def _removed(self, key: CacheKey) -> bytes:
+        """Return the digest of what the last run used of the kernel of *key* and was removed since, if there is one."""
+        before, _ = self._runs.earlier(key.subject)
+        return next((each for each in reversed(before) if self._used_entry(each) is None), b"")
 
     def _recall(self, digest: bytes) -> bytes | None:
         with _lock:
@@ -441,6 +447,8 @@ class CacheStore:
             return "its entry was damaged"
         entry = described(key)
         before = self._base(key) if key.subject else None
+        if before is None and key.subject and self._removed(key):
+            return REMOVED
         before = before or nearest(entry, of_same_call(entry, self._seen[key.kind, key.name]))
         if before is None:
             return "first build" if self._has_read_disk else "cache why shows earlier builds"

@@ -713,6 +713,51 @@ def test_what_was_removed_from_the_cache_is_no_first_build(files):
     assert told() == ["sm_90   m.py:kernel: first build"]
 
 
+def test_a_build_after_what_it_is_compared_with_was_removed_is_no_first_build(files):
+    (files / "m.py").write_text(BUILT)
+    run(files)
+    cache.prune(0)
+    rewrite(files / "m.py", ("= t\n", "= t + 1\n"))
+    removed = "what the last run used was removed from the cache, so what changed is not known"
+    assert run(files) == [f"m.py:kernel: {removed}"]
+
+
+VARIANTS = """\
+from numba import cuda
+from numba.cuda import autolink
+
+lib = autolink.cxx("ten.cu")
+N = 3
+
+
+def make(n):
+    def kernel(x):
+        x[0] = lib.ten(x[0]) + n + N
+
+    return kernel
+
+
+def other(x):
+    x[0] = lib.ten(x[0])
+
+
+for each in make(1), other, make(2):
+    autolink.build(each, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_builds_of_one_run_and_cause_are_one_line_also_with_others_between(files):
+    """And details tell them apart by what they were made with."""
+    (files / "m.py").write_text(VARIANTS)
+    run(files)
+    rewrite(files / "m.py", ("N = 3", "N = 4"), ("ten(x[0])\n\n\nfor", "ten(x[0]) + 1\n\n\nfor"))
+    run(files)
+    lines = [line[29:] for line in str(cache.why("")).splitlines()]
+    assert lines[:2] == ["m.py:kernel: value N: 3 -> 4 (m.py:5) (2 builds)", "m.py:other changed: line 16"]
+    details = str(cache.why("m.py:kernel").details)
+    assert "made with n=1, " in details and "made with n=2, " in details
+
+
 def test_another_python_environment_is_named_if_nothing_else_changed():
     def program(environment, where, gain="2"):
         facts = ("a.cu", "define GAIN", gain), ("a.cu", "packages", environment), ("a.cu", "program", where)
