@@ -18,7 +18,7 @@ from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 
 # The columns, each with its shape in Graphviz and the most characters of a title.
-COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 20), "result": ("box3d", 14)}
+COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 18), "result": ("box3d", 14)}
 MOST_BOXES = 12  # in a column; of more, those of one family are drawn as one
 _MOST_PLACES = 20  # in the hint of an arrow
 _CHARACTER, _DETAIL_CHARACTER = 7.7, 6.1  # mean widths in a wide font
