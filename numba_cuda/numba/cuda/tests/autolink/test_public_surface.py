@@ -33,6 +33,7 @@ INTERNAL = {
     "CommandError",
     "DamagedEntryError",
     "DeferredCallError",
+    "DefinedTwiceError",
     "EntryFileError",
     "FailedError",
     "FailedRunError",

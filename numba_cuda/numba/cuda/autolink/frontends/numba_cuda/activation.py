@@ -44,7 +44,6 @@ from ...compilation.context import (
 )
 from ...frontend_api.jit_options import with_jit_options
 from ...frontend_api.seams import MissingSeamError, Seams
-from ...function_code.calls import options_of_kernel
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -293,6 +292,8 @@ def _make_kernel(original: Any, kernel: Any, *args: Any, **options: Any) -> None
     """Note the options of a kernel, which the cache's history names."""
     original(kernel, *args, **options)
     if (code := getattr(kernel._codelibrary, "function_code", None)) is not None:
+        from ...function_code.calls import options_of_kernel
+
         code.calls.options = options_of_kernel(options)
 
 
