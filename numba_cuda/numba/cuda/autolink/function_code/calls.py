@@ -103,10 +103,9 @@ class Calls:
         known = self.function
         if known is None:
             return
-        alike = (each for each in functions if each.__code__.co_firstlineno == known.line)
-        found = [
-            here for each in alike if dataclasses.replace(here := PythonFunction.of(each), path=known.path) == known
-        ]
+        alike = (PythonFunction.of(each) for each in functions if each.__code__.co_firstlineno == known.line)
+        of_known = known.name, known.places, known.content
+        found = [each for each in alike if (each.name, each.places, each.content) == of_known]
         if found and known.path not in [each.path for each in found]:
             self._described = found[0], self.types
             self.filename = found[0].path if self.filename is not None else None

@@ -201,6 +201,7 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         for each in (old, new)
         if key in other_objects or (key[1].startswith(_CLOSURE) and key in old.keys() & new)
     }
+    of_other_objects = tuple(f"{of}.{label.removeprefix(_OBJECT)}." for of, label in other_objects)
     for key in changed:
         subject, label = key
         values = old.get(key), new.get(key)
@@ -222,6 +223,8 @@ def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
         if label == "file" and (files := _other_file(subject, before, after)) is not None:
             found += [f"{files[1]} is used", f"{files[0]} is not used"]
             continue
+        if label.startswith("value ") and label.removeprefix("value ").startswith(of_other_objects):
+            continue  # an attribute of such an object
         if label.startswith("value "):  # of a module, which several of its functions may read
             of_module = subject.rpartition(":")[0], label, *map(str, values)
             if of_module in seen:
