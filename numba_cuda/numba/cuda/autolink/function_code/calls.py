@@ -5,7 +5,6 @@ C++ expects. Lines cost time only where a function is linked into another."""
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import types as pytypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
