@@ -38,7 +38,6 @@ _MOST_LINES = 13  # of a message
 _NAMED_ARGUMENT = re.compile(
     r"_(?:LaunchConfiguration|ArgMarshaller)\.__call__\(\) got an unexpected keyword argument '(\w+)'"
 )
-_CANDIDATES = re.compile(r"\nThere (?:are|is) \d+ candidate implementations?:\n.*?(?=\n(?:File|During)|\Z)", re.DOTALL)
 _is_reading = contextvars.ContextVar("is_reading", default=False)
 _shown: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("shown", default=None)
 _explain: Callable[[Any], str | None] | None = None  # returns the messages of errors that nothing here has met
@@ -127,13 +126,12 @@ def is_full() -> bool:
 
 
 def _replace_text(error: BaseException, text: str) -> None:
-    """Let *error* have this *text*, also where it is handled, and below it what else the compiler said, without
-    the list of candidates. An error whose text is not its argument, such as an `OSError`, keeps its own."""
+    """Let *error* have this *text*, also where it is handled, and below it all that the front end said, which programs
+    may look for. An error whose text is not its argument, such as an `OSError`, keeps its own."""
     said = str(error)
     if said == str(error.args[0] if error.args else "") and not said.startswith(text):
-        lines = [line.strip(" :.") for line in said.splitlines()]
-        further = "" if all(line in text for line in lines) else f"\n\n{_CANDIDATES.sub('', said).strip()}"
-        error.args = (text + further, *error.args[1:])
+        is_in_text = all(line.strip(" :.") in text for line in said.splitlines())
+        error.args = (text if is_in_text else f"{text}\n\n{said}", *error.args[1:])
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             error.msg = error.args[0]
 

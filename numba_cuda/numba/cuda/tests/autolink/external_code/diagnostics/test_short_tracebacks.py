@@ -459,7 +459,8 @@ def test_a_launch_without_a_gpu_says_what_to_do_also_where_it_is_handled(tmp_pat
     assert not [line for line in text.splitlines() if line.startswith('  File "') and "site-packages" in line]
 
 
-def test_a_handled_error_has_what_the_compiler_says_without_its_candidates(package):
+def test_a_handled_error_has_all_that_the_front_end_says(package):
+    """Programs look for texts of Numba's, and its own tests do."""
     cuda = pytest.importorskip(f"{package}.cuda")
 
     def kernel(x):
@@ -470,4 +471,4 @@ def test_a_handled_error_has_what_the_compiler_says_without_its_candidates(packa
     text = str(caught.value)
     assert text.startswith("kernels make no text\n  at: ")
     assert "\nNo implementation of function " in text
-    assert "candidate implementation" not in text and text.rstrip().splitlines()[-1].startswith("During: Pass ")
+    assert "candidate implementation" in text and text.rstrip().splitlines()[-1].startswith("During: Pass ")
