@@ -57,6 +57,9 @@ class _Lookup:
         )
         if (why := why_unpredictable(users)) is not None:
             raise UnknownValueError(why)
+        self.files = program_files(self.values.modules)
+        # As they are now: what is told of the kernel must not depend on what becomes of the modules meanwhile.
+        self.paths = {name: _path_of(name) for name in self.files}
         parts: dict[str, str | bytes] = {
             _FUNCTION: cache._place,
             "argument types": str(signature),
@@ -65,7 +68,7 @@ class _Lookup:
             "schema": _SCHEMA,
             **{f"version of {name}": version for name, version in tool_versions().items()},
             **{f"option {name}": str(option) for name, option in cache._options.items()},
-            **{f"module {name}": digest for name, digest in program_files(self.values.modules).items()},
+            **{f"module {name}": digest for name, digest in self.files.items()},
             **{f"value {label}": text for label, text in self.values.shown.items()},
             "values": self.values.digest,
         }
@@ -91,20 +94,26 @@ def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:
     """Return digests of the lines of the kernel and of the files of the modules that it depends on."""
     function, left = PythonFunction.of(cache._py_func), _MOST_TEXT
     found = [*function.lines(function.name)]
-    for name, digest in program_files(lookup.values.modules).items():
+    for name, digest in lookup.files.items():
         content = b""
         with contextlib.suppress(OSError, ValueError):
-            content = read_regular_file(sys.modules[name].__file__ or "")
+            content = read_regular_file(lookup.paths[name])
         left -= len(content)
         if left > 0 and hashlib.sha256(content).hexdigest() == digest:
-            label = OWN_FILE if name == cache._py_func.__module__ else f"{FILE}{_file_of(name)}"
+            label = OWN_FILE if name == cache._py_func.__module__ else f"{FILE}{_file_of(name, lookup.paths[name])}"
             found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
     return tuple(found)
 
 
-def _file_of(module: str) -> str:
+def _path_of(module: str) -> str:
+    """Return the path of the file of a *module*; empty if it is in none, as ``__main__`` of a notebook."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return path if isinstance(path, str) else ""
+
+
+def _file_of(module: str, path: str) -> str:
     """Return the name of the file of a *module*, with the folders that its package has: ``package/helpers.py``."""
-    parts = (getattr(sys.modules[module], "__file__", None) or module).split(os.sep)
+    parts = (path or module).split(os.sep)
     return os.sep.join(parts[-(module.count(".") + (2 if parts[-1].startswith("__init__.") else 1)) :])
 
 
@@ -114,7 +123,7 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
     options = options_of_kernel(cache._options)
     kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,), options=options)
-    modules = dict(program_files(lookup.values.modules))
+    modules = dict(lookup.files)
     own_file = modules.pop(cache._py_func.__module__, "")
     known = {f"{cache._py_func.__name__}.{label.partition(' ')[2]}" for label, _ in function.values}
     values = [(label, text.rpartition(" ")[0]) for label, text in lookup.values.shown.items() if label not in known]
@@ -122,7 +131,7 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
         ("", "architecture", capability.as_launched.arch),
         *kernel.facts(with_lines=False),
         *(("", f"value {label}", text) for label, text in values),
-        *((_file_of(name), "file", digest) for name, digest in modules.items()),
+        *((_file_of(name, lookup.paths[name]), "file", digest) for name, digest in modules.items()),
         ("", OWN_FILE, own_file),
         *(("", name, version) for name, version in tool_versions().items()),
     )
