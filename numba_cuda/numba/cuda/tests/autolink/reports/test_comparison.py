@@ -74,8 +74,8 @@ def reported(tmp_path, front_end):
 
 def of_code(before, now):
     """Return what `changes` says but of the result."""
-    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ", "entry name", "architecture")
-    return [each.what for each in changes(before, now) if not each.what.startswith(results)]
+    results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ", "entry name")
+    return [each.what for each in changes(before, now) if not each.what.startswith((*results, "architecture"))]
 
 
 def option(text):
