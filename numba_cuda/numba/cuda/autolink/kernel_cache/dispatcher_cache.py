@@ -20,6 +20,13 @@ from numba.cuda.cudadrv.external_code.cache.changes import OWN_FILE
 from numba.cuda.cudadrv.external_code.cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.plan.python_cells import (
+    as_in_notebook,
+    lines_of_cell,
+    notebook_of,
+    place_of_kernel,
+    text_name,
+)
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.dispatcher import CUDACache
@@ -57,6 +64,9 @@ class _Lookup:
         )
         if (why := why_unpredictable(users)) is not None:
             raise UnknownValueError(why)
+        self.files = program_files(self.values.modules)
+        # As they are now: what is told of the kernel must not depend on what becomes of the modules meanwhile.
+        self.paths = {name: _path_of(name) for name in self.files}
         parts: dict[str, str | bytes] = {
             _FUNCTION: cache._place,
             "argument types": str(signature),
@@ -65,14 +75,14 @@ class _Lookup:
             "schema": _SCHEMA,
             **{f"version of {name}": version for name, version in tool_versions().items()},
             **{f"option {name}": str(option) for name, option in cache._options.items()},
-            **{f"module {name}": digest for name, digest in program_files(self.values.modules).items()},
+            **{f"module {name}": digest for name, digest in self.files.items()},
             **{f"value {label}": text for label, text in self.values.shown.items()},
             "values": self.values.digest,
         }
         facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
         name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache, self)
         capability = parts["toolkit and compute capability"]
-        subject = "kernel", os.path.abspath(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
+        subject = "kernel", place_of_kernel(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
         self.keys = [
             CacheKey(
                 "kernel",
@@ -90,21 +100,28 @@ class _Lookup:
 def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:
     """Return digests of the lines of the kernel and of the files of the modules that it depends on."""
     function, left = PythonFunction.of(cache._py_func), _MOST_TEXT
-    found = [*function.lines(function.name)]
-    for name, digest in program_files(lookup.values.modules).items():
+    kernel = as_in_notebook(PythonKernel(cache._py_func.__qualname__, "", (function,)))
+    found = [*kernel.functions[0].lines(function.name), *lines_of_cell(function.path)]
+    for name, digest in lookup.files.items():
         content = b""
         with contextlib.suppress(OSError, ValueError):
-            content = read_regular_file(sys.modules[name].__file__ or "")
+            content = read_regular_file(lookup.paths[name])
         left -= len(content)
         if left > 0 and hashlib.sha256(content).hexdigest() == digest:
-            label = OWN_FILE if name == cache._py_func.__module__ else f"{FILE}{_file_of(name)}"
+            label = OWN_FILE if name == cache._py_func.__module__ else f"{FILE}{_file_of(name, lookup.paths[name])}"
             found.append((label, digests_of_lines(content.decode("utf-8", "replace"))))
     return tuple(found)
 
 
-def _file_of(module: str) -> str:
+def _path_of(module: str) -> str:
+    """Return the path of the file of a *module*; empty if it is in none, as ``__main__`` of a notebook."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return path if isinstance(path, str) else ""
+
+
+def _file_of(module: str, path: str) -> str:
     """Return the name of the file of a *module*, with the folders that its package has: ``package/helpers.py``."""
-    parts = (getattr(sys.modules[module], "__file__", None) or module).split(os.sep)
+    parts = (path or module).split(os.sep)
     return os.sep.join(parts[-(module.count(".") + (2 if parts[-1].startswith("__init__.") else 1)) :])
 
 
@@ -113,16 +130,17 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     function = PythonFunction.of(cache._py_func)
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
     options = options_of_kernel(cache._options)
-    kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,), options=options)
-    modules = dict(program_files(lookup.values.modules))
+    name, types = cache._py_func.__qualname__, arguments_text(arguments)
+    kernel = as_in_notebook(PythonKernel(name, types, (function,), options=options))
+    modules = dict(lookup.files)
     own_file = modules.pop(cache._py_func.__module__, "")
     known = {f"{cache._py_func.__name__}.{label.partition(' ')[2]}" for label, _ in function.values}
     values = [(label, text.rpartition(" ")[0]) for label, text in lookup.values.shown.items() if label not in known]
     return (
         ("", "architecture", capability.as_launched.arch),
-        *kernel.facts(with_lines=False),
+        *kernel.facts(with_lines=cache.has_lines and notebook_of(function.path) is not None),
         *(("", f"value {label}", text) for label, text in values),
-        *((_file_of(name), "file", digest) for name, digest in modules.items()),
+        *((_file_of(name, lookup.paths[name]), "file", digest) for name, digest in modules.items()),
         ("", OWN_FILE, own_file),
         *(("", name, version) for name, version in tool_versions().items()),
     )
@@ -137,7 +155,7 @@ class KernelCache(CUDACache):
         self._link = tuple(item for item in options.get("link") or () if not _is_added_by_numba_cuda(item))
         self._options = {name: options[name] for name in options if name not in ("link", "extensions")}
         code = py_func.__code__
-        self._place = f"{py_func.__qualname__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        self._place = f"{py_func.__qualname__} at {text_name(code.co_filename)}:{code.co_firstlineno}"
         self._lookup: _Lookup | None = None
         self._to_verify: dict[str, Any] | None = None
 
@@ -250,7 +268,7 @@ class KernelCache(CUDACache):
     def _log_not_cached(self, error: Exception) -> None:
         is_known = isinstance(error, UnknownValueError)
         reason = str(error) if is_known else f"{type(error).__name__}: {error}"
-        name, path = self._py_func.__qualname__, os.path.abspath(self._py_func.__code__.co_filename)
+        name, path = self._py_func.__qualname__, place_of_kernel(self._py_func.__code__.co_filename)
         current_store().note_not_cached("kernel", name, reason, (("", "path", path), ("", "kernel", name)))
 
 

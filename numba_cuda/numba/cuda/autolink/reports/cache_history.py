@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.cells import CELL, is_named_otherwise
 from numba.cuda.cudadrv.external_code.cache.changed_lines import differing_lines
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
@@ -49,7 +50,7 @@ from . import formatting
 # Kernels; where there are none, what is compiled and asked. Entries of other kinds help to find these.
 _FOR_USERS = ("link", "kernel", NOT_CACHED), ("program", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
-_NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
+_NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, CELL, *COMPILED)
 # Words before the names of what an entry contains.
 _NAMED = ("module", "value", "define", "closure", "default", "object")
 _MOST_CALLS = 3
@@ -58,6 +59,8 @@ _LONGEST_BEGINNING = 60  # characters of a text
 KERNELS = "link", "kernel"
 
 _CACHED = " (cache=True)"
+_ANOTHER_NAME = "IPython has another name for its cell (line information)"
+_NOTEBOOKS = "notebook", "ipython"  # whose names are not known
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,14 @@ class _Build:
     @functools.cached_property
     def why(self) -> tuple[list[str], list[str]]:
         """The causes, and which lines of Python files were edited."""
-        return _causes_of(self)
+        causes, edited = _causes_of(self)
+        if cell := fact(self.entry, CELL):
+            notebook = re.compile(f"^{re.escape(os.path.basename(fact(self.entry, 'path')))}(?=:| changed)")
+            causes, edited = ([notebook.sub(cell, each) for each in some] for some in (causes, edited))
+            is_moved = all(each.endswith(LINES_MOVED) for each in self.changes)
+            if self.before is not None and is_moved and is_named_otherwise(self.before.facts, self.entry.facts):
+                causes = [_ANOTHER_NAME]
+        return causes, edited
 
     @functools.cached_property
     def made_with(self) -> str:
@@ -285,6 +295,8 @@ def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
 
 def _named(subject: Subject, file: str, entry: StoredEntry, with_types: bool = False, with_entry: bool = False) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
+    if cell := fact(entry, CELL):
+        file = cell if file in _NOTEBOOKS else f"{file} {cell}"
     if kernel:
         types = f"({types_of(entry)})" if with_types else ""
         own = _entry_of(entry)

@@ -30,25 +30,27 @@ _NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_store
 
 
 def changes(before: KernelReport, now: KernelReport) -> list[Change]:
-    """Return what differs, causes before effects. Times are not compared. Builds for one architecture are compared
-    with each other, then in order those for architectures that only one of the reports has."""
-    found = list(differing("all", "kernel", before.kernel, now.kernel))
+    """Return what differs, the architecture first, causes before effects. Times are not compared. Builds for one
+    architecture are compared with each other, then in order those for architectures that only one of the reports
+    has."""
+    builds = {build.arch: build for build in before.builds}, {build.arch: build for build in now.builds}
+    alone = [[build for arch, build in each.items() if arch not in other] for each, other in (builds, builds[::-1])]
+    moved = [*zip(*alone, strict=False)]
+    found = [Change("all", "architecture", old.arch, new.arch) for old, new in moved]
+    found += differing("all", "kernel", before.kernel, now.kernel)
     found += differing("all", "signature", before.signature, now.signature)
     versions = dict(before.versions), dict(now.versions)
     for name in dict.fromkeys((*versions[0], *versions[1])):
         found += differing("all", name, versions[0].get(name), versions[1].get(name))
-    builds = {build.arch: build for build in before.builds}, {build.arch: build for build in now.builds}
-    alone = [[build for arch, build in each.items() if arch not in other] for each, other in (builds, builds[::-1])]
     pairs = [(builds[0][arch], build) for arch, build in builds[1].items() if arch in builds[0]]
-    pairs += zip(*alone, strict=False)
+    pairs += moved
     with_python = versions[0].get("Python") == versions[1].get("Python")
     # numba-cuda-mlir inlines functions that call no external code before they can be noted.
     is_whole = with_python and "numba-cuda" in versions[0] and "numba-cuda" in versions[1]
     kernels = formatting.function(before.kernel), formatting.function(now.kernel)
     found += _once([[*_of_build(old, new, with_python, is_whole, kernels)] for old, new in pairs])
-    number = min(map(len, alone))
-    found += [Change(build.arch, "build", formatting.code(build.result), None) for build in alone[0][number:]]
-    found += [Change(build.arch, "build", None, formatting.code(build.result)) for build in alone[1][number:]]
+    found += [Change(each.arch, "build", formatting.code(each.result), None) for each in alone[0][len(moved) :]]
+    found += [Change(each.arch, "build", None, formatting.code(each.result)) for each in alone[1][len(moved) :]]
     return found
 
 

@@ -17,6 +17,7 @@ from .cache.entry import MADE_BY, PLACE_OF, Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
 from .plan.link_plan import LLVMModules
+from .plan.python_cells import as_in_notebook
 from .platform import cuda_libraries
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def link_facts(request: LinkRequest) -> Facts:
     """Return what users know of the link that is *request*\\ ed."""
     plan, code = request.plan, request.kernel_code
     target = plan.target
-    python = code.python.facts(with_lines=target.lineinfo or target.debug) if code.python is not None else ()
+    has_lines = target.lineinfo or target.debug
+    python = as_in_notebook(code.python).facts(with_lines=has_lines) if code.python is not None else ()
     nvvm = dict(option for each in code.inputs if isinstance(each, LLVMModules) for option in each.options)
     found = [
         ("", "architecture", target.arch),
@@ -71,7 +73,7 @@ def link_facts(request: LinkRequest) -> Facts:
 def link_lines(request: LinkRequest) -> LineDigests:
     """Return digests of the lines of the kernel's Python and of the files and sources that it links."""
     python = request.kernel_code.python
-    found = dict(python.lines() if python is not None else ())
+    found = dict(as_in_notebook(python).lines() if python is not None else ())
     for _, subject, key in _units(request.plan):
         if key is None:
             continue
@@ -88,7 +90,9 @@ def _place_in_python(request: LinkRequest, key: CacheKey) -> tuple[str, int] | N
     """Return the name of the file and the line in which a kernel's module has the text of inline C++, if it has it."""
     texts = [text.rstrip() for label, text in key.own_texts() if label.startswith("source ")]
     python = request.kernel_code.python
-    return python.find_text(texts[0]) if python is not None and len(texts) == 1 and texts[0] else None
+    if python is None or len(texts) != 1 or not texts[0]:
+        return None
+    return as_in_notebook(python).find_text(texts[0])
 
 
 def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]]:

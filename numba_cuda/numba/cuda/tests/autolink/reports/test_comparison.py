@@ -75,7 +75,7 @@ def reported(tmp_path, front_end):
 def of_code(before, now):
     """Return what `changes` says but of the result."""
     results = ("registers", "stack", "shared", "spill", "occupancy", "result", "inlined", "function ", "entry name")
-    return [each.what for each in changes(before, now) if not each.what.startswith(results)]
+    return [each.what for each in changes(before, now) if not each.what.startswith((*results, "architecture"))]
 
 
 def option(text):
@@ -235,6 +235,14 @@ def test_another_architecture_names_what_was_edited_alone(reported):
     assert of_code(before, reported(cc=(10, 0))) == []
     assert of_code(before, reported(HELPER, cc=(10, 0))) == [HELPER_EDITED]
     assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["ops.cu was edited"]
+
+
+@pytest.mark.parametrize(("cc", "arch"), [("9.0a", "sm_90a"), ("10.0", "sm_100")])
+def test_another_architecture_is_said_first(reported, cc, arch):
+    now = reported(cc=cc)
+    lines = now.changes_since(reported(cc="9.0")).splitlines()
+    assert lines[0] == f"all: architecture: sm_90 → {arch}"
+    assert now.changes_since(now) == "nothing changed"
 
 
 def test_the_versions_name_the_front_end(reported, front_end):
