@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.cells import CELL, is_named_otherwise
+from numba.cuda.cudadrv.external_code.cache.changed_lines import differing_lines
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
     FRONT_END,
@@ -26,7 +27,6 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     REMOVED,
     Subject,
     call_of,
-    differing_lines,
     edit_in_words,
     edited_lines,
     fact,
@@ -58,8 +58,6 @@ _MOST_VALUES = 4
 _LONGEST_BEGINNING = 60  # characters of a text
 KERNELS = "link", "kernel"
 
-_CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
-_PLACE = re.compile(r" \([^()]+:\d+\)$")  # of a value
 _CACHED = " (cache=True)"
 _ANOTHER_NAME = "IPython has another name for its cell (line information)"
 _NOTEBOOKS = "notebook", "ipython"  # whose names are not known
@@ -468,9 +466,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
         values = f", {MADE_WITH}{build.made_with}" if build.made_with else ""
         return [f"first build{build.new}{f' of {for_calls}' if calls else ''}{values}"], []
-    causes: list[str] = []
-    for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):
-        causes += [] if _is_said(cause, causes) else [cause]
+    causes = build.changes or (compiled.changes if compiled is not None else [])
     edited = {each.partition(": ")[0]: each for each in edited_lines(before, entry)}
     if compiled is not None and compiled.before is not None:
         edited = {each.partition(": ")[0]: each for each in edited_lines(compiled.before, compiled.entry)} | edited
@@ -481,14 +477,6 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if in_lines and all(each.endswith(LINES_MOVED) for each in others):
         others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]
     return others or [what_differs(before, entry)], list(edited.values())
-
-
-def _is_said(cause: str, causes: Sequence[str]) -> bool:
-    """Whether *causes* have *cause*, or the change of a value that it names with the function that reads it."""
-    of_value = _CHANGE_OF_VALUE.match(_PLACE.sub("", cause))
-    return cause in causes or bool(
-        of_value and any(_PLACE.sub("", each).endswith(f"value {of_value[1]}") for each in causes)
-    )
 
 
 def _size(entry: StoredEntry) -> str:

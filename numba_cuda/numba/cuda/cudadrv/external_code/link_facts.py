@@ -13,7 +13,7 @@ import cuda.core
 from numba_cuda_autolink.package_versions import version_of
 
 from .cache.changes import COMPILED_FOR, FRONT_END
-from .cache.entry import PLACE_OF, Facts, LineDigests
+from .cache.entry import MADE_BY, PLACE_OF, Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
 from .plan.link_plan import LLVMModules
@@ -45,6 +45,9 @@ def link_facts(request: LinkRequest) -> Facts:
         *([("", FRONT_END, code.python.front_end)] if code.python is not None else []),
     ]
     for unit, subject, key in _units(plan):
+        objects = code.python.objects if code.python is not None else ()
+        if made_by := dict.fromkeys(each.text for each in objects if each.origin in unit.origins):
+            found.append((subject, MADE_BY, ", ".join(made_by)))
         if key is None:
             found.append((subject, "file", sha256(unit.input.code)[:16]))
             continue
@@ -96,7 +99,7 @@ def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]
     """Yield the units that are linked, with their names for users, and of sources the keys of their programs."""
     from .compile.plan_programs import describe_program
 
-    inline = 0
+    named: dict[str, int] = {}
     for number, unit in enumerate(plan.units):
         if unit.is_runtime:
             continue
@@ -106,6 +109,6 @@ def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]
             file, _, calls = key.name.partition(": ")
             subject = os.path.basename(file)
             if not calls and "(" in file:
-                inline += 1
-                subject = _INLINE if inline == 1 else f"{_INLINE} {inline}"
-        yield unit, subject, key
+                subject = _INLINE
+        named[subject] = named.get(subject, 0) + 1
+        yield unit, subject if named[subject] == 1 else f"{subject} #{named[subject]}", key

@@ -346,10 +346,9 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            base, lines = self._base_digest(key), self._runs.lines_before(key.subject)
-            facts = self._runs.facts_before(key.subject, base)
-            if base != key.digest and base in self._runs.earlier(key.subject)[1]:
-                lines, facts = (), ()  # of this run
+            base = self._base_digest(key)
+            is_of_this_run = base != key.digest and base in self._runs.earlier(key.subject)[1]
+            facts, lines = ((), ()) if is_of_this_run else self._runs.known_before(key.subject, base)
             key = dataclasses.replace(key, base=base, run=current_run(), read_before=lines, facts_before=facts)
         self._has_built = True
         if (kept := _kept.get()) is not None:
@@ -374,9 +373,8 @@ class CacheStore:
             [self._used_entry(each) for each in digests if each != key.digest]
             for digests in self._runs.earlier(key.subject)
         )
-        lines = self._runs.lines_before(key.subject)
         before = [
-            None if each is None else each.as_known(self._runs.facts_before(key.subject, each.digest), lines)
+            None if each is None else each.as_known(*self._runs.known_before(key.subject, each.digest))
             for each in before
         ]
         alike = [each for each in own if each is not None and call_of(each) == call_of(entry)]
