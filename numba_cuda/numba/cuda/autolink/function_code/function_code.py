@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import (
     SymbolSite,
     with_definition,
 )
-from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
+from numba.cuda.cudadrv.external_code.plan.python_functions import CalledObject, PythonFunction, PythonKernel
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
@@ -204,7 +204,9 @@ class FunctionCode:
         if self not in found:
             return None
         functions = tuple(dict.fromkeys(found.values()))
-        return PythonKernel(self.name, self.calls.types, functions, self.front_end, self.calls.options)
+        objects = (CalledObject.of(origin, site.callee.obj) for site, origin in self.origins.items())
+        known = tuple(each for each in objects if each is not None)
+        return PythonKernel(self.name, self.calls.types, functions, self.front_end, self.calls.options, known)
 
     def link(self, request: LinkRequest) -> Linked:
         """Run the link that is *request*\\ ed, once."""

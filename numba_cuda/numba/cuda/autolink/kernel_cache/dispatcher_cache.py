@@ -20,6 +20,13 @@ from numba.cuda.cudadrv.external_code.cache.changes import OWN_FILE
 from numba.cuda.cudadrv.external_code.cache.entry import FILE, CacheKey, Facts, LineDigests, digests_of_lines
 from numba.cuda.cudadrv.external_code.cache.settings import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.plan.python_cells import (
+    as_in_notebook,
+    lines_of_cell,
+    notebook_of,
+    place_of_kernel,
+    text_name,
+)
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction, PythonKernel
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.dispatcher import CUDACache
@@ -75,7 +82,7 @@ class _Lookup:
         facts = functools.partial(_facts, cache, self, ComputeCapability.parse(codegen.magic_tuple()[1]))
         name, lines = cache._py_func.__qualname__, functools.partial(_lines, cache, self)
         capability = parts["toolkit and compute capability"]
-        subject = "kernel", os.path.abspath(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
+        subject = "kernel", place_of_kernel(cache._py_func.__code__.co_filename), name, str(signature), str(capability)
         self.keys = [
             CacheKey(
                 "kernel",
@@ -93,7 +100,8 @@ class _Lookup:
 def _lines(cache: KernelCache, lookup: _Lookup) -> LineDigests:
     """Return digests of the lines of the kernel and of the files of the modules that it depends on."""
     function, left = PythonFunction.of(cache._py_func), _MOST_TEXT
-    found = [*function.lines(function.name)]
+    kernel = as_in_notebook(PythonKernel(cache._py_func.__qualname__, "", (function,)))
+    found = [*kernel.functions[0].lines(function.name), *lines_of_cell(function.path)]
     for name, digest in lookup.files.items():
         content = b""
         with contextlib.suppress(OSError, ValueError):
@@ -122,14 +130,15 @@ def _facts(cache: KernelCache, lookup: _Lookup, capability: ComputeCapability) -
     function = PythonFunction.of(cache._py_func)
     arguments = lookup.signature if isinstance(lookup.signature, tuple) else lookup.signature.args
     options = options_of_kernel(cache._options)
-    kernel = PythonKernel(cache._py_func.__qualname__, arguments_text(arguments), (function,), options=options)
+    name, types = cache._py_func.__qualname__, arguments_text(arguments)
+    kernel = as_in_notebook(PythonKernel(name, types, (function,), options=options))
     modules = dict(lookup.files)
     own_file = modules.pop(cache._py_func.__module__, "")
     known = {f"{cache._py_func.__name__}.{label.partition(' ')[2]}" for label, _ in function.values}
     values = [(label, text.rpartition(" ")[0]) for label, text in lookup.values.shown.items() if label not in known]
     return (
         ("", "architecture", capability.as_launched.arch),
-        *kernel.facts(with_lines=False),
+        *kernel.facts(with_lines=cache.has_lines and notebook_of(function.path) is not None),
         *(("", f"value {label}", text) for label, text in values),
         *((_file_of(name, lookup.paths[name]), "file", digest) for name, digest in modules.items()),
         ("", OWN_FILE, own_file),
@@ -146,7 +155,7 @@ class KernelCache(CUDACache):
         self._link = tuple(item for item in options.get("link") or () if not _is_added_by_numba_cuda(item))
         self._options = {name: options[name] for name in options if name not in ("link", "extensions")}
         code = py_func.__code__
-        self._place = f"{py_func.__qualname__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        self._place = f"{py_func.__qualname__} at {text_name(code.co_filename)}:{code.co_firstlineno}"
         self._lookup: _Lookup | None = None
         self._to_verify: dict[str, Any] | None = None
 
@@ -259,7 +268,7 @@ class KernelCache(CUDACache):
     def _log_not_cached(self, error: Exception) -> None:
         is_known = isinstance(error, UnknownValueError)
         reason = str(error) if is_known else f"{type(error).__name__}: {error}"
-        name, path = self._py_func.__qualname__, os.path.abspath(self._py_func.__code__.co_filename)
+        name, path = self._py_func.__qualname__, place_of_kernel(self._py_func.__code__.co_filename)
         current_store().note_not_cached("kernel", name, reason, (("", "path", path), ("", "kernel", name)))
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.cells import CELL, is_named_otherwise
+from numba.cuda.cudadrv.external_code.cache.changed_lines import differing_lines
 from numba.cuda.cudadrv.external_code.cache.changes import (
     COMPILED,
     FRONT_END,
@@ -25,7 +27,6 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     REMOVED,
     Subject,
     call_of,
-    differing_lines,
     edit_in_words,
     edited_lines,
     fact,
@@ -49,7 +50,7 @@ from . import formatting
 # Kernels; where there are none, what is compiled and asked. Entries of other kinds help to find these.
 _FOR_USERS = ("link", "kernel", NOT_CACHED), ("program", "answer", NOT_CACHED)
 # Facts that a line has anyhow, and digests.
-_NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, *COMPILED)
+_NOT_SHOWN = ("path", "kernel", "types", "architecture", "code", "source", "file", "headers", OWN_FILE, CELL, *COMPILED)
 # Words before the names of what an entry contains.
 _NAMED = ("module", "value", "define", "closure", "default", "object")
 _MOST_CALLS = 3
@@ -57,9 +58,9 @@ _MOST_VALUES = 4
 _LONGEST_BEGINNING = 60  # characters of a text
 KERNELS = "link", "kernel"
 
-_CHANGE_OF_VALUE = re.compile(r"value (?:[\w.]*\.)?(\w+(?:=|: ).*)")
-_PLACE = re.compile(r" \([^()]+:\d+\)$")  # of a value
 _CACHED = " (cache=True)"
+_ANOTHER_NAME = "IPython has another name for its cell (line information)"
+_NOTEBOOKS = "notebook", "ipython"  # whose names are not known
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,14 @@ class _Build:
     @functools.cached_property
     def why(self) -> tuple[list[str], list[str]]:
         """The causes, and which lines of Python files were edited."""
-        return _causes_of(self)
+        causes, edited = _causes_of(self)
+        if cell := fact(self.entry, CELL):
+            notebook = re.compile(f"^{re.escape(os.path.basename(fact(self.entry, 'path')))}(?=:| changed)")
+            causes, edited = ([notebook.sub(cell, each) for each in some] for some in (causes, edited))
+            is_moved = all(each.endswith(LINES_MOVED) for each in self.changes)
+            if self.before is not None and is_moved and is_named_otherwise(self.before.facts, self.entry.facts):
+                causes = [_ANOTHER_NAME]
+        return causes, edited
 
     @functools.cached_property
     def made_with(self) -> str:
@@ -287,6 +295,8 @@ def _files(entries: Iterable[StoredEntry]) -> Mapping[str, str]:
 
 def _named(subject: Subject, file: str, entry: StoredEntry, with_types: bool = False, with_entry: bool = False) -> str:
     kernel = fact(entry, "kernel").rpartition("<locals>.")[2]
+    if cell := fact(entry, CELL):
+        file = cell if file in _NOTEBOOKS else f"{file} {cell}"
     if kernel:
         types = f"({types_of(entry)})" if with_types else ""
         own = _entry_of(entry)
@@ -456,9 +466,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         for_calls = formatting.listed(re.split(r"(?<=[)]), ", calls), _MOST_CALLS)
         values = f", {MADE_WITH}{build.made_with}" if build.made_with else ""
         return [f"first build{build.new}{f' of {for_calls}' if calls else ''}{values}"], []
-    causes: list[str] = []
-    for cause in (*build.changes, *(compiled.changes if compiled is not None else ())):
-        causes += [] if _is_said(cause, causes) else [cause]
+    causes = build.changes or (compiled.changes if compiled is not None else [])
     edited = {each.partition(": ")[0]: each for each in edited_lines(before, entry)}
     if compiled is not None and compiled.before is not None:
         edited = {each.partition(": ")[0]: each for each in edited_lines(compiled.before, compiled.entry)} | edited
@@ -469,14 +477,6 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if in_lines and all(each.endswith(LINES_MOVED) for each in others):
         others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]
     return others or [what_differs(before, entry)], list(edited.values())
-
-
-def _is_said(cause: str, causes: Sequence[str]) -> bool:
-    """Whether *causes* have *cause*, or the change of a value that it names with the function that reads it."""
-    of_value = _CHANGE_OF_VALUE.match(_PLACE.sub("", cause))
-    return cause in causes or bool(
-        of_value and any(_PLACE.sub("", each).endswith(f"value {of_value[1]}") for each in causes)
-    )
 
 
 def _size(entry: StoredEntry) -> str:

@@ -13,10 +13,11 @@ import cuda.core
 from numba_cuda_autolink.package_versions import version_of
 
 from .cache.changes import COMPILED_FOR, FRONT_END
-from .cache.entry import PLACE_OF, Facts, LineDigests
+from .cache.entry import MADE_BY, PLACE_OF, Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
 from .plan.link_plan import LLVMModules
+from .plan.python_cells import as_in_notebook
 from .platform import cuda_libraries
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def link_facts(request: LinkRequest) -> Facts:
     """Return what users know of the link that is *request*\\ ed."""
     plan, code = request.plan, request.kernel_code
     target = plan.target
-    python = code.python.facts(with_lines=target.lineinfo or target.debug) if code.python is not None else ()
+    has_lines = target.lineinfo or target.debug
+    python = as_in_notebook(code.python).facts(with_lines=has_lines) if code.python is not None else ()
     nvvm = dict(option for each in code.inputs if isinstance(each, LLVMModules) for option in each.options)
     found = [
         ("", "architecture", target.arch),
@@ -43,6 +45,9 @@ def link_facts(request: LinkRequest) -> Facts:
         *([("", FRONT_END, code.python.front_end)] if code.python is not None else []),
     ]
     for unit, subject, key in _units(plan):
+        objects = code.python.objects if code.python is not None else ()
+        if made_by := dict.fromkeys(each.text for each in objects if each.origin in unit.origins):
+            found.append((subject, MADE_BY, ", ".join(made_by)))
         if key is None:
             found.append((subject, "file", sha256(unit.input.code)[:16]))
             continue
@@ -68,7 +73,7 @@ def link_facts(request: LinkRequest) -> Facts:
 def link_lines(request: LinkRequest) -> LineDigests:
     """Return digests of the lines of the kernel's Python and of the files and sources that it links."""
     python = request.kernel_code.python
-    found = dict(python.lines() if python is not None else ())
+    found = dict(as_in_notebook(python).lines() if python is not None else ())
     for _, subject, key in _units(request.plan):
         if key is None:
             continue
@@ -85,14 +90,16 @@ def _place_in_python(request: LinkRequest, key: CacheKey) -> tuple[str, int] | N
     """Return the name of the file and the line in which a kernel's module has the text of inline C++, if it has it."""
     texts = [text.rstrip() for label, text in key.own_texts() if label.startswith("source ")]
     python = request.kernel_code.python
-    return python.find_text(texts[0]) if python is not None and len(texts) == 1 and texts[0] else None
+    if python is None or len(texts) != 1 or not texts[0]:
+        return None
+    return as_in_notebook(python).find_text(texts[0])
 
 
 def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]]:
     """Yield the units that are linked, with their names for users, and of sources the keys of their programs."""
     from .compile.plan_programs import describe_program
 
-    inline = 0
+    named: dict[str, int] = {}
     for number, unit in enumerate(plan.units):
         if unit.is_runtime:
             continue
@@ -102,6 +109,6 @@ def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]
             file, _, calls = key.name.partition(": ")
             subject = os.path.basename(file)
             if not calls and "(" in file:
-                inline += 1
-                subject = _INLINE if inline == 1 else f"{_INLINE} {inline}"
-        yield unit, subject, key
+                subject = _INLINE
+        named[subject] = named.get(subject, 0) + 1
+        yield unit, subject if named[subject] == 1 else f"{subject} #{named[subject]}", key

@@ -41,6 +41,7 @@ from .plan.link_plan import (
     link_error,
 )
 from .plan.plan_checks import check_variables, misfit
+from .plan.python_cells import place_of_kernel
 from .platform import cuda_libraries
 
 # What compiles, links and explains is imported where it is needed: a kernel that is linked already starts without it.
@@ -189,7 +190,7 @@ class _Link:
         if code.python is None:
             return ("link", self.plan.kernel, self.plan.target.arch, self.request.output)
         python = code.python
-        of_function = python.functions[0].path, python.name, python.types, python.front_end
+        of_function = place_of_kernel(python.functions[0].path), python.name, python.types, python.front_end
         return ("link", *of_function, self.plan.target.arch, self.request.output)
 
     def _state(self) -> str:

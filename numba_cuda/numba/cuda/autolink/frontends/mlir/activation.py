@@ -8,7 +8,6 @@ numba-cuda-mlir as it was. Importing this module imports that front end.
 from __future__ import annotations
 
 import inspect
-import os
 import types as pytypes
 from typing import Any
 
@@ -16,6 +15,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.link_plan import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.python_cells import place_of_kernel
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir import descriptor
@@ -374,7 +374,7 @@ def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
     if (external := cres.metadata.get(KEY)) is None:
         return original(implementation, cres)
     reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
-    facts = ("", "path", os.path.abspath(external.calls.filename or "")), ("", "kernel", external.name)
+    facts = ("", "path", place_of_kernel(external.calls.filename or "")), ("", "kernel", external.name)
     current_store().note_not_cached("kernel", external.name, reason, facts)
     return False
 

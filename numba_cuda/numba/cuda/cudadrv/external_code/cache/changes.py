@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from numba_cuda_autolink.printable_texts import number_of, printable
-
-from .entry import DAMAGED, FILE, MODULE, PLACE_OF, Facts, StoredEntry
+from .changed_lines import changed_lines
+from .entry import CLASS, DAMAGED, FILE, MADE_BY, MODULE, PLACE_OF, Facts, StoredEntry
 
 FRONT_END = "front end"
 COMPILED_FOR = "compiled for"  # the architecture that NVVM gets, where it compiles the kernel
@@ -49,8 +48,6 @@ _REST = {
     "format": "numba-cuda-autolink",
 }
 _DIGEST = re.compile(r"<(?:(\S+ \(.*\)) |.*)[0-9a-f]{16}>")  # of a value: with what it is, if that is known
-_MOST_RANGES = 4
-_MOST_COMPARED = 2_000_000  # pairs of lines
 
 
 class Subject(NamedTuple):
@@ -133,13 +130,17 @@ def nearest(entry: StoredEntry, others: Sequence[StoredEntry]) -> StoredEntry | 
     """Return the one of *others* that differs from *entry* in least, the last of several; ``None`` if there is none.
     One that was made with the same values is nearer than all that were not."""
 
-    own = made_with(entry, exactly=True)
+    own, own_values = made_with(entry, exactly=True), _closed_over(entry)
 
     def difference(before: StoredEntry) -> tuple[int, int, bool]:
-        changes = changes_in_words(before, entry)
-        return sum(MADE_WITH in each for each in changes), len(changes), made_with(before, exactly=True) != own
+        others = len(own_values ^ _closed_over(before))
+        return others, len(changes_in_words(before, entry)), made_with(before, exactly=True) != own
 
     return min(reversed(others), key=difference, default=None)
+
+
+def _closed_over(entry: StoredEntry) -> set[tuple[str, str]]:
+    return {(label, value) for _, label, value in entry.facts if label.startswith(_CLOSURE)}
 
 
 def _is_same_around(before: StoredEntry, after: StoredEntry) -> bool:
@@ -174,74 +175,149 @@ def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:
     own = os.path.basename(fact(after, "path"))
     files = ((own if label == OWN_FILE else label.removeprefix(FILE), label) for label, _ in after.lines)
     python = [(file, label) for file, label in files if label.startswith(FILE) and file.endswith((own, ".py"))]
-    edited = ((file, _changed_lines(label, before, after)) for file, label in python)
+    edited = ((file, changed_lines(label, before, after)) for file, label in python)
     return [f"{file}{lines}" for file, lines in edited if lines]
+
+
+class _Change(NamedTuple):
+    """A fact that differs: ``None`` is that of an entry which has none."""
+
+    subject: str
+    label: str
+    old: str | None
+    new: str | None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(each for each in (self.old, self.new) if each is not None)
+
+
+class _Facts:
+    """The facts of two entries, in the words of users."""
+
+    def __init__(self, before: StoredEntry, after: StoredEntry):
+        self.old, self.new = _facts_of(before), _facts_of(after)
+        self.subjects = tuple({subject for subject, _ in each} for each in (self.old, self.new))
+        keys = dict.fromkeys((*self.new, *self.old))
+        self.changes = [_Change(*key, *values) for key in keys if len(set(values := self.of(*key))) > 1]
+        for number, change in enumerate(self.changes):
+            if change.label.startswith(_OBJECT) and self.is_same(change.subject, "code"):
+                # One of the two is known by its own name, which is no fact.
+                own = change.label.removeprefix(_OBJECT)
+                old, new = (own if each is None else each for each in change[2:])
+                self.changes[number] = change._replace(old=old, new=new)
+
+    def of(self, subject: str, label: str) -> tuple[str | None, str | None]:
+        return self.old.get((subject, label)), self.new.get((subject, label))
+
+    def is_same(self, subject: str, label: str) -> bool:
+        old, new = self.of(subject, label)
+        return old == new
+
+    def is_in_both(self, subject: str) -> bool:
+        return all(subject in each for each in self.subjects)
+
+    def is_in_one(self, subject: str) -> bool:
+        return len([each for each in self.subjects if subject in each]) == 1
+
+    @functools.cached_property
+    def moved(self) -> dict[str, str]:
+        """The files, sources and functions of one entry alone that have the content of one of the other alone, by their
+        names, with both names in words."""
+        texts: list[dict[str, str]] = []
+        for number, of in enumerate((self.old, self.new)):
+            alone = self.subjects[number] - self.subjects[1 - number]
+            texts.append({text: key[0] for key, text in of.items() if key[0] in alone and key[1] in _CONTENT})
+        pairs = [(texts[0][text], texts[1][text]) for text in texts[0].keys() & texts[1].keys()]
+        return {name: f"{old} -> {new} (of the same content)" for old, new in pairs for name in (old, new)}
+
+    def place_of(self, change: _Change) -> str:
+        old, new = self.of(change.subject, f"{PLACE_OF}{change.label}")
+        return new or old or ""
 
 
 def known_changes(before: StoredEntry, after: StoredEntry) -> list[str]:
     """Return what changed from *before* to *after*, of what users know: the Python of a kernel, files and what changed
     in them, options, versions."""
-    old, new = _facts_of(before), _facts_of(after)
-    subjects = [{subject for subject, _ in each} for each in (old, new)]
-    is_other_python = old.get(("", "Python")) != new.get(("", "Python"))
-
-    def is_same_code(subject: str) -> bool:
-        return old.get((subject, "code")) == new.get((subject, "code"))
-
-    found = []
-    seen: set[tuple[str, ...]] = set()
-    changed = [key for key in dict.fromkeys((*new, *old)) if old.get(key) != new.get(key)]
-    other_objects = {key for key in changed if key[1].startswith(_OBJECT) and is_same_code(key[0])}
-    for subject, label in other_objects:  # which one of them knew by its own name
-        old.setdefault((subject, label), label.removeprefix(_OBJECT))
-        new.setdefault((subject, label), label.removeprefix(_OBJECT))
-    other_functions = {
-        each.get(key)
-        for key in changed
-        for each in (old, new)
-        if key in other_objects or (key[1].startswith(_CLOSURE) and key in old.keys() & new)
-    }
-    of_other_objects = tuple(f"{of}.{label.removeprefix(_OBJECT)}." for of, label in other_objects)
-    for key in changed:
-        subject, label = key
-        values = old.get(key), new.get(key)
-        if label in (OWN_FILE, NOT_CACHED, *_LINES) or label.startswith(PLACE_OF) or (subject and label in COMPILED):
-            continue
-        if label in (*_TOOLS, COMPILED_FOR, MODULE) and None in values:
-            continue
-        if label == "code" and is_other_python:
-            continue
-        if label.startswith(_OBJECT) and key not in other_objects:
-            continue  # what the edit of the function says
-        if not (subject in subjects[0] and subject in subjects[1]):
-            if subject.rpartition(":")[2] in other_functions:
-                continue  # what the kernel was made with says it
-            if other_objects and "source" in {label for each in (old, new) for of, label in each if of == subject}:
-                continue  # the text that the object generates
-            found.append(f"{subject} is {'not ' if subject in subjects[0] else ''}used")
-            continue
-        if label == "file" and (files := _other_file(subject, before, after)) is not None:
-            found += [f"{files[1]} is used", f"{files[0]} is not used"]
-            continue
-        if label.startswith("value ") and label.removeprefix("value ").startswith(of_other_objects):
-            continue  # an attribute of such an object
-        if label.startswith("value "):  # of a module, which several of its functions may read
-            of_module = subject.rpartition(":")[0], label, *map(str, values)
-            if of_module in seen:
-                continue
-            seen.add(of_module)
-        if label != "calls":
-            place = new.get((subject, f"{PLACE_OF}{label}")) or old.get((subject, f"{PLACE_OF}{label}"))
-            words = _in_words(subject, label, before, after, *values)
-            found.append(f"{words} ({place})" if place and label != "source" else words)
-    if old.get(("", OWN_FILE)) != new.get(("", OWN_FILE)) and not _is_same_around(before, after):
-        found.append(f"{os.path.basename(fact(after, 'path'))} changed{_changed_lines(OWN_FILE, before, after)}")
-    moved = [subject for subject, label in changed if label in _LINES and (subject, label) in old.keys() & new.keys()]
-    calls = [(key, old.get(key), new.get(key)) for key in changed if key[1] == "calls"]
-    found += [f"{subject} is not cached: {why}" for (subject, label), why in new.items() if label == NOT_CACHED]
-    found = found or [_in_words(*key, before, after, *values) for key, *values in calls]  # follow from the others
-    found = found or _compiled_otherwise(old, new) or [f"{each}{LINES_MOVED}" for each in moved]
+    facts = _Facts(before, after)
+    changes = [each for each in facts.changes if _is_told(each, facts)]
+    found: list[str] = []
+    made_with = [each for each in changes if each.label.startswith(_CLOSURE) and None not in each]
+    for subject in dict.fromkeys(each.subject for each in made_with):
+        found.append(_made_with_in_words(subject, [each for each in made_with if each.subject == subject]))
+    for change in _without_consequences(changes, facts):
+        if change not in made_with:
+            found += _in_words(change, facts, before, after)
+    if not facts.is_same("", OWN_FILE) and not _is_same_around(before, after):
+        found.append(f"{os.path.basename(fact(after, 'path'))} changed{changed_lines(OWN_FILE, before, after)}")
+    found += [f"{subject} is not cached: {why}" for (subject, label), why in facts.new.items() if label == NOT_CACHED]
+    calls = [each for each in facts.changes if each.label == "calls"]
+    found = found or [_difference(each) for each in calls if facts.is_in_both(each.subject)]  # follow from the others
+    moved = [each.subject for each in facts.changes if each.label in _LINES and None not in each]
+    found = found or _compiled_otherwise(facts.old, facts.new) or [f"{each}{LINES_MOVED}" for each in moved]
     return list(dict.fromkeys(found))
+
+
+def _is_told(change: _Change, facts: _Facts) -> bool:
+    """Whether users know a fact by itself."""
+    subject, label = change.subject, change.label
+    if label in (OWN_FILE, NOT_CACHED, "calls", *_LINES) or label.startswith(PLACE_OF):
+        return False
+    if subject and label in COMPILED:
+        return not facts.is_in_both(subject)
+    if label in (*_TOOLS, COMPILED_FOR, MODULE) and None in change:
+        return False
+    if label == "code":  # which another Python compiles to other instructions
+        return facts.is_same("", "Python") or not facts.is_in_both(subject)
+    return not label.startswith(_OBJECT) or facts.is_same(subject, "code")  # else the edit of the function says it
+
+
+def _without_consequences(changes: Iterable[_Change], facts: _Facts) -> list[_Change]:
+    """Return *changes* without those that follow from others."""
+    changes = list(changes)
+    objects = [each for each in changes if each.label.startswith((_OBJECT, _CLOSURE)) and None not in each]
+    known_as = [text for each in objects for text in each.texts]
+    attributes = tuple(f"value {each.subject}.{each.label.partition(' ')[2]}." for each in objects)
+    # Values of functions, which the kernel may reach by the name of the function too.
+    values = {
+        f"value {subject.rpartition(':')[2]}.{label.removeprefix('value ')}"
+        for subject, label in (*facts.old, *facts.new)
+        if subject and label.startswith("value ")
+    }
+    kept, seen = [], set()
+    for change in changes:
+        subject, label = change.subject, change.label
+        file = subject.rpartition(":")[0]
+        if not subject and (label in values or label.startswith(attributes or ("\0",))):
+            continue
+        if not facts.is_in_both(subject):
+            other_object = _is_of_objects(facts.of(subject, MADE_BY), known_as)
+            if subject.rpartition(":")[2] in known_as or other_object or facts.is_in_one(file):
+                continue
+        elif label == MADE_BY or (label not in ("file", "at") and not facts.is_same(subject, MADE_BY)):
+            if label != MADE_BY or _is_of_objects(change.texts, known_as):
+                continue
+        elif label.startswith("value ") and (of_module := (file, *change[1:])) in seen:
+            continue  # of a module, which several of its functions read
+        elif label.startswith("value "):
+            seen.add(of_module)
+        kept.append(change)
+    return [each for each in kept if not _is_new_value(each) or not any(_is_cause_of(other, each) for other in kept)]
+
+
+def _is_new_value(change: _Change) -> bool:
+    """Whether a function reads a value that it did not read, or no longer does."""
+    return change.label.startswith("value ") and None in change
+
+
+def _is_cause_of(change: _Change, new_value: _Change) -> bool:
+    """Whether a change is one of the same function, by which it reads another value."""
+    return change.subject == new_value.subject and not _is_new_value(change)
+
+
+def _is_of_objects(made_by: Iterable[str | None], known_as: Iterable[str]) -> bool:
+    """Whether what a source is *made by* is among objects that changed, or in tuples of them."""
+    return any(each and each in text for each in made_by for text in known_as)
 
 
 def _compiled_otherwise(old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]) -> list[str]:
@@ -301,32 +377,65 @@ def what_differs(before: StoredEntry, after: StoredEntry) -> str:
     return f"changed: {', '.join(dict.fromkeys(named))}" if named else "built again"
 
 
-def _in_words(
-    subject: str, label: str, before: StoredEntry, after: StoredEntry, old: str | None, new: str | None
-) -> str:
+def _made_with_in_words(subject: str, changes: Iterable[_Change]) -> str:
+    """Return which variables a kernel closes over differ; several functions may have been made of one text."""
+    pairs = [(each.label.partition(" ")[2], each.old, each.new) for each in changes]
+    old, new = (", ".join(f"{name}={pair[side]}" for name, *pair in pairs) for side in (0, 1))
+    if len(pairs) == 1:
+        old = old.partition("=")[2]
+    return f"{subject and subject + ': '}{MADE_WITH}{new}, not {old}"
+
+
+def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: StoredEntry) -> list[str]:
+    """Return a change in words; in two, if a file takes the place of another one."""
+    subject, label, old, new = change
+    if not facts.is_in_both(subject):
+        if subject in facts.moved:
+            return [facts.moved[subject]]
+        return [f"{subject} is {'not ' if subject in facts.subjects[0] else ''}used"]
+    if label == "file" and (files := _other_file(subject, before, after)) is not None:
+        return [f"{files[1]} is used", f"{files[0]} is not used"]
+    if label == MADE_BY:
+        return [f"{old} -> {new}" if old and new else f"{subject} is made by {new or 'another object'}"]
     is_known_text = bool(fact(after, "path")) or after.base == before.digest
     if label == "source" and after.kind == "program" and not is_known_text:
-        return f"another text{_changed_lines(f'{label} {subject}', before, after)}"  # perhaps of another program
+        return [f"another text{changed_lines(f'{label} {subject}', before, after)}"]  # perhaps of another program
     if label in _CONTENT:
-        place = next((each for *known, each in after.facts if known == [subject, f"{PLACE_OF}{label}"]), "")
-        lines = _changed_lines(f"{label} {subject}", before, after)
-        return f"{subject or label} changed{lines}{f' of {place}' if lines and place else ''}"
+        place = facts.new.get((subject, f"{PLACE_OF}{label}"), "")
+        lines = changed_lines(f"{label} {subject}", before, after)
+        of = f" of {place}" if lines and place else _edits_of_classes(before, after) if label == "source" else ""
+        return [f"{subject or label} changed{lines}{of}"]
     if label == "headers":
-        return "headers of CUDA or of another package changed"
+        return ["headers of CUDA or of another package changed"]
     if label == "package":
-        return "the module or package of its class changed"
+        return ["the module or package of its class changed"]
     if label == MODULE:
-        return f"imported as another module: {old} -> {new}"
+        return [f"imported as another module: {old} -> {new}"]
     if label.startswith("module "):
-        return f"{label} changed"
+        return [f"{label} changed"]
     if label in _TOOLS:
         versions = [str(each).partition(" build ")[0] for each in (old, new)]
         is_known = versions[0] != versions[1] and all(each[:1].isdigit() for each in versions)
-        return f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"
+        return [f"{label} {' -> '.join(versions)}" if is_known else f"another build of {label}"]
+    place = facts.place_of(change)
+    return [f"{_difference(change)}{f' ({place})' if place else ''}"]
+
+
+def _edits_of_classes(before: StoredEntry, after: StoredEntry) -> str:
+    """Return which lines were edited of the classes of objects that provide sources, as `` (power.py: line 22)``."""
+    edited = (
+        (label.rpartition(" in ")[2], changed_lines(label, before, after))
+        for label, _ in after.lines
+        if label.startswith(CLASS)
+    )
+    found = [f"{file}{lines}" for file, lines in edited if lines]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _difference(change: _Change) -> str:
+    subject, label, old, new = change
     name = label.replace("define ", "defines ") if label.startswith("define ") else label.removeprefix(_OBJECT)
     of = f"{subject}: " if subject else ""
-    if label.startswith(_CLOSURE) and None not in (old, new):  # several functions may have been made of one text
-        return f"{of}{MADE_WITH}{name.partition(' ')[2]}={new}, not {old}"
     if old is None or new is None:
         return f"{of}{name}={new if old is None else old} {'added' if old is None else 'removed'}"
     digests = [_DIGEST.fullmatch(each) for each in (old, new)]
@@ -338,44 +447,6 @@ def _in_words(
     return f"{of}{name}: {old} -> {new}"
 
 
-def _changed_lines(label: str, before: StoredEntry, after: StoredEntry) -> str:
-    """Return which lines changed in the text behind a fact, where they are in *after*; nothing if it is not known."""
-    old, new = (dict(each.lines).get(label, ()) for each in (before, after))
-    if not (old and new):
-        return ""
-    offsets = [sum(1 for _ in itertools.takewhile(lambda line: not line, each)) for each in (old, new)]
-    return _listed(old[offsets[0] :], new[offsets[1] :], offsets[1])
-
-
-def _listed(old: Sequence[str], new: Sequence[str], offset: int) -> str:
-    first = _equal_at_start(old, new)
-    same = _equal_at_start(old[first:][::-1], new[first:][::-1])
-    old, new = old[first : len(old) - same], new[first : len(new) - same]
-    if not (old or new):
-        return ""
-    blocks = [(0, len(old), 0, len(new))]
-    if len(old) * len(new) <= _MOST_COMPARED:
-        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-        blocks = [each[1:] for each in matcher.get_opcodes() if each[0] != "equal"]
-    lines, removed = [], []
-    for begin, end, start, stop in blocks:
-        at = offset + first + start
-        if start == stop:
-            lines_gone = number_of(end - begin, "line")
-            removed.append(f"{lines_gone} removed after line {at}" if at else f"{lines_gone} removed at the start")
-        else:
-            lines.append(str(at + 1) if stop == start + 1 else f"{at + 1}-{at + stop - start}")
-    shown = lines[:_MOST_RANGES]
-    more = f" and {len(lines) - len(shown)} more" if len(lines) > len(shown) else ""
-    word = "line" if len(lines) == 1 and "-" not in lines[0] else "lines"
-    listed = [f"{word} {', '.join(shown)}{more}"] if lines else []
-    return f": {', '.join([*listed, *removed[: _MOST_RANGES - len(shown) or 1]])}"
-
-
-def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
 def _different_labels(old: dict[str, str], new: dict[str, str]) -> list[str]:
     """Return the labels of which the values differ, those of *new* first."""
     return [label for label in dict.fromkeys((*new, *old)) if old.get(label) != new.get(label)]
@@ -384,13 +455,3 @@ def _different_labels(old: dict[str, str], new: dict[str, str]) -> list[str]:
 def _words(table: dict[str, str], label: str) -> str:
     """Return the text that *table* has for how a *label* begins; empty if it has none."""
     return next((text for start, text in table.items() if label.startswith(start)), "")
-
-
-def differing_lines(label: str, before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return how the text *label* differs, in the form of ``diff -u``; none if one of the entries has no such text, as
-    long ones are not kept."""
-    old, new = (dict(each.texts).get(label) for each in (before, after))
-    if old is None or new is None:
-        return []
-    first, second = (printable(each).splitlines() for each in (old, new))
-    return list(difflib.unified_diff(first, second, f"{label} before", f"{label} after", n=1, lineterm=""))

@@ -35,6 +35,8 @@ DAMAGED = "replaces a damaged entry"  # the label of that fact
 MODULE = "module"  # the label of the name of a kernel's module
 PLACE_OF = "place of "  # before the label of a value, in that of the place where it is assigned
 FILE = "file "  # before the name of a file, in the label of its digest
+CLASS = "class "  # before the name of the class of an object that provides code, in the label of its lines
+MADE_BY = "made by"  # the label of the objects that provide a source
 
 # A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]

@@ -35,13 +35,13 @@ def join_run(run: str) -> None:
 
 
 class _Run(NamedTuple):
-    """What a run used of a kernel's entries, their keys in hexadecimal, the latest last; the lines that it read, where
-    files were edited and that needed no build; and what it knew of entries, by their keys, where that is not what the
-    entries say; and of those that it used, the states."""
+    """What a run used of a kernel's entries, their keys in hexadecimal, the latest last; by these keys, the lines that
+    it read, where files were edited and that needed no build, and what it knew, where that is not what the entries say;
+    and of those that it used, the states."""
 
     run: str = ""
     used: tuple[str, ...] = ()
-    lines: LineDigests = ()
+    lines: tuple[tuple[str, LineDigests], ...] = ()
     facts: tuple[tuple[str, Facts], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
 
@@ -74,8 +74,11 @@ class LastRuns:
             noted = _with_use(found if found.last.run == _run else known, digest, state)
             if is_edited:
                 own = noted.last
-                lines, facts = dict(own.lines) | dict(key.lines()), dict(own.facts) | {digest: key.facts()}
+                lines = dict(own.lines) | {digest: key.lines()}
+                facts = dict(own.facts) | {digest: key.facts()}
                 entry = self._disk.entry(key.digest)
+                if entry is None or entry.lines == lines[digest]:
+                    del lines[digest]
                 if entry is None or entry.facts == facts[digest]:
                     del facts[digest]
                 noted = noted._replace(last=own._replace(lines=tuple(lines.items()), facts=tuple(facts.items())))
@@ -88,13 +91,11 @@ class LastRuns:
         own = last.used if last.run == _run else ()
         return [*map(bytes.fromhex, self._before(subject).used)], [*map(bytes.fromhex, own)]
 
-    def lines_before(self, subject: tuple[str, ...]) -> LineDigests:
-        """Return digests of the lines that the run before this one read, of texts that were edited since a build."""
-        return self._before(subject).lines
-
-    def facts_before(self, subject: tuple[str, ...], digest: bytes) -> Facts:
-        """Return what the run before this one knew of the entry with *digest*; nothing if that is what it says."""
-        return dict(self._before(subject).facts).get(digest.hex(), ())
+    def known_before(self, subject: tuple[str, ...], digest: bytes) -> tuple[Facts, LineDigests]:
+        """Return what the run before this one knew of the entry with *digest*, and digests of the lines that it read of
+        texts that were edited since the build; nothing if that is what the entry says."""
+        before = self._before(subject)
+        return dict(before.facts).get(digest.hex(), ()), dict(before.lines).get(digest.hex(), ())
 
     def _before(self, subject: tuple[str, ...]) -> _Run:
         found = self._read(subject)
@@ -130,7 +131,8 @@ def _read_run(read: Any) -> _Run:
     used = tuple(bytes.fromhex(each).hex() for each in read["used"])
     facts = tuple((str(digest), read_facts(each)) for digest, each in read["facts"])
     states = tuple((str(digest), str(state)) for digest, state in read["states"])
-    return _Run(str(read["run"]), used, read_lines(read["lines"]), facts, states)
+    lines = tuple((str(digest), read_lines(each)) for digest, each in read["lines"])
+    return _Run(str(read["run"]), used, lines, facts, states)
 
 
 def _text(noted: _Noted) -> str:
@@ -140,8 +142,9 @@ def _text(noted: _Noted) -> str:
 def _with_use(found: _Noted, digest: str, state: str) -> _Noted:
     last, before = found
     if last.run != _run:
-        known = tuple((each, facts) for each, facts in last.facts if each in last.used)
-        before = last._replace(facts=known)
+        lines = tuple(each for each in last.lines if each[0] in last.used)
+        facts = tuple(each for each in last.facts if each[0] in last.used)
+        before = last._replace(lines=lines, facts=facts)
         last = before._replace(run=_run, used=())
     used = (*(each for each in last.used if each != digest), digest)[-_MOST_USED:]
     states = dict(last.states) | {digest: state}

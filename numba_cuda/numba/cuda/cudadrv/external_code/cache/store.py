@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
-from .changes import REMOVED, call_of, changes_in_words, made_with, nearest, of_same_call
+from .cells import CELL, is_named_otherwise
+from .changes import REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
 from .last_runs import LastRuns, current_run
@@ -345,8 +346,9 @@ class CacheStore:
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
         if key.subject:
-            base, lines = self._base_digest(key), self._runs.lines_before(key.subject)
-            facts = self._runs.facts_before(key.subject, base)
+            base = self._base_digest(key)
+            is_of_this_run = base != key.digest and base in self._runs.earlier(key.subject)[1]
+            facts, lines = ((), ()) if is_of_this_run else self._runs.known_before(key.subject, base)
             key = dataclasses.replace(key, base=base, run=current_run(), read_before=lines, facts_before=facts)
         self._has_built = True
         if (kept := _kept.get()) is not None:
@@ -365,25 +367,26 @@ class CacheStore:
     def _base(self, key: CacheKey) -> StoredEntry | None:
         """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in
         another folder, the one that differs least; or if it used nothing, of what this one used, among those that were
-        made with the same values and functions."""
+        made with the same values and functions, and of a notebook's kernel the last of these in any case."""
         entry = described(key)
         before, own = (
             [self._used_entry(each) for each in digests if each != key.digest]
             for digests in self._runs.earlier(key.subject)
         )
-        lines = self._runs.lines_before(key.subject)
         before = [
-            None if each is None else each.as_known(self._runs.facts_before(key.subject, each.digest), lines)
+            None if each is None else each.as_known(*self._runs.known_before(key.subject, each.digest))
             for each in before
         ]
+        alike = [each for each in own if each is not None and call_of(each) == call_of(entry)]
+        alike = [each for each in alike if made_with(each, exactly=True) == made_with(entry, exactly=True)]
+        if alike and fact(entry, CELL):  # which was edited since, and ran again
+            return alike[-1]
         if of_call := [each for each in before if each is not None and call_of(each) == call_of(entry)]:
-            base = nearest(entry, of_call)
+            same = [each for each in of_call if is_named_otherwise(each.facts, entry.facts)]
+            base = nearest(entry, same or of_call)
             # Of a kernel that was made with these values, the entry may have been removed.
             return None if base is not None and None in before and made_with(base) != made_with(entry) else base
-        alike = [each for each in own if each is not None and call_of(each) == call_of(entry)]
-        return nearest(
-            entry, [each for each in alike if made_with(each, exactly=True) == made_with(entry, exactly=True)]
-        )
+        return nearest(entry, alike)
 
     def _used_entry(self, digest: bytes) -> StoredEntry | None:
         """Return the entry of what a run used: each kernel of a factory is compared with all of them."""

@@ -16,18 +16,19 @@ import sys
 import time
 import types
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from ..cache.entry import FILE, MODULE, PLACE_OF, Facts, LineDigests, digests_of_lines
+from ..cache.entry import CLASS, FILE, MODULE, PLACE_OF, Facts, LineDigests, digests_of_lines
 
 _imported = time.time()
 _LONGEST = 60  # characters of a value
 _MOST_TEXT = 1 << 17  # characters of the files of a kernel's functions, to show which lines were edited
 _MOST_ELEMENTS = 16  # of an array that is shown
-_CLOSURE = "closure "
+_CLOSURE, _DEFAULT = "closure ", "default "
 _OWN = "numba.", "numba_cuda"  # modules of the front ends and of this project
 _Values: TypeAlias = tuple[tuple[str, str], ...]
 _Home: TypeAlias = tuple[str, str, str]
+_HOOKS = ("__numba_cuda_link__", "__numba_cuda_call__")
 _SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 # The modules of Numba types of the front ends, and the types that kernels have as constants, which are their dtypes.
 _TYPES = ("numba.cuda.types", "numba_cuda_mlir.numba_cuda.types")
@@ -94,6 +95,8 @@ class PythonFunction:
         values = [(name, *each) for each in self.values]
         for label, named, place in self.objects:
             values += [(name, label, named), *([(name, f"{PLACE_OF}{label}", place)] if place else [])]
+        defined_at = f"{shown_name(self.path)}:{self.line}"
+        values += [(name, f"{PLACE_OF}{label}", defined_at) for label, _ in self.values if label.startswith(_DEFAULT)]
         for label, path, of_class in self.homes:
             if place := _place_of(_last_name(label), path, of_class):
                 values.append((name, f"{PLACE_OF}{label}", place))
@@ -110,6 +113,12 @@ class PythonFunction:
         return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
 
 
+def shown_name(path: str) -> str:
+    """Return the name of a file, that of a package's ``__init__.py`` with its folder."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.basename(folder), name) if name == "__init__.py" else name
+
+
 def _last_name(label: str) -> str:
     return label.rpartition(" ")[2].rpartition(".")[2]
 
@@ -123,18 +132,23 @@ def _place_of(name: str, path: str, of_class: str) -> str:
         return ""
     start, end = 0, len(text)
     if of_class:
-        body = re.search(rf"^class {of_class}\b.*\n(?:[ \t]+.*\n|\n)*", text, re.MULTILINE)
-        start, end = body.span() if body is not None else (0, 0)
+        start, end = _span_of_class(of_class, text)
     indent = r"[ \t]+" if of_class else ""
     assigned = re.compile(rf"^{indent}{re.escape(name)}[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
     found = [match.start() for match in assigned.finditer(text, start, end)]
     if len(found) == 1:
         number = text.count("\n", 0, found[0]) + 1
-        return f"{os.path.basename(path)}:{number}"
+        return f"{shown_name(path)}:{number}"
     names = rf"(?:[^(\n]*|\([^)]*)\b{re.escape(name)}\b"
     imported = re.search(rf"^from ([\w.]+) import {names}", text, re.MULTILINE) if not (found or of_class) else None
     other = getattr(sys.modules.get(imported[1]), "__file__", None) if imported is not None else None
     return _place_of(name, other, "") if other not in (None, path) else ""
+
+
+def _span_of_class(name: str, text: str) -> tuple[int, int]:
+    """Return where a class of a module begins and ends in its *text*; an empty span if it is not there."""
+    body = re.search(rf"^class {name}\b.*\n(?:[ \t]+.*\n|\n)*", text, re.MULTILINE)
+    return body.span() if body is not None else (0, 0)
 
 
 def _text_of_file(path: str) -> str:
@@ -145,22 +159,42 @@ def _text_of_file(path: str) -> str:
         return file.read()
 
 
+class CalledObject(NamedTuple):
+    """An object of a user that a kernel calls: the *origin* that the code it returns has in a link's plan, what the
+    object is, ``Power(n=2)``, and its class with the *path* of its file."""
+
+    origin: str
+    text: str
+    of_class: str
+    path: str
+
+    @classmethod
+    def of(cls, origin: str, obj: Any) -> CalledObject | None:
+        """Return what *obj* is; ``None`` if it is not a user's, or not known."""
+        text, module = object_text(obj), type(obj).__module__
+        if not text or module.startswith(_OWN):
+            return None
+        return cls(origin, text, type(obj).__name__, getattr(sys.modules.get(module), "__file__", None) or "")
+
+
 @dataclass(frozen=True)
 class PythonKernel:
     """A kernel: its *name* with those of the functions that enclose it, the *types* of its arguments as signatures have
-    them, its *functions*, itself first, the *front_end* that compiles it, and its *options* that are not the
-    defaults."""
+    them, its *functions*, itself first, the *front_end* that compiles it, its *options* that are not the defaults, and
+    the *objects* that it calls, those that are known."""
 
     name: str
     types: str
     functions: tuple[PythonFunction, ...]
     front_end: str = "numba-cuda"
     options: tuple[tuple[str, str], ...] = ()
+    objects: tuple[CalledObject, ...] = ()
 
     @property
     def state(self) -> str:
-        """A digest of the content of its functions, and of when their files were written."""
-        stamps = [os.stat(each).st_mtime_ns for each in self.paths if os.path.exists(each)]
+        """A digest of the content of its functions, and of when their files and those of its objects were written."""
+        paths = dict.fromkeys((*self.paths, *(each.path for each in self.objects)))
+        stamps = [os.stat(each).st_mtime_ns for each in paths if os.path.exists(each)]
         return _digest(([(each.content, each.objects) for each in self.functions], stamps))
 
     def facts(self, *, with_lines: bool) -> Facts:
@@ -211,14 +245,18 @@ class PythonKernel:
             left -= len(text)
             if text and left > 0:
                 found.append((f"{FILE}{os.path.basename(path)}", digests_of_lines(text)))
+        for of_class, path in dict.fromkeys((each.of_class, each.path) for each in self.objects):
+            with contextlib.suppress(OSError, ValueError):
+                start, end = _span_of_class(of_class, text := _text_of_file(path))
+                before = ("",) * text.count("\n", 0, start)
+                found.append((f"{CLASS}{of_class} in {shown_name(path)}", before + digests_of_lines(text[start:end])))
         return tuple(dict(found).items())
 
     def _named(self) -> list[tuple[str, PythonFunction]]:
         """Return its functions with their names for users: those of another file with that, ``helpers.py:shift``."""
         own = self.functions[0].path
         return [
-            (each.name if each.path == own else f"{os.path.basename(each.path)}:{each.name}", each)
-            for each in self.functions
+            (each.name if each.path == own else f"{shown_name(each.path)}:{each.name}", each) for each in self.functions
         ]
 
 
@@ -261,13 +299,19 @@ def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], t
     names |= {f"{_CLOSURE}{name}": value for name, value in _closed_over(function).items()}
     positional, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
     given = {**dict(zip(positional[::-1], defaults[::-1], strict=False)), **(function.__kwdefaults__ or {})}
-    names |= {f"default {name}": value for name, value in given.items()}
+    names |= {f"{_DEFAULT}{name}": value for name, value in given.items()}
+    for label, value in [*names.items()]:
+        if label.startswith("value ") and isinstance(value, enum.Enum):
+            kind, module = type(value), sys.modules.get(type(value).__module__)
+            member = f"value {kind.__name__}.{value.name}"
+            names |= {label: _Named(f"{kind.__name__}.{value.name}"), member: value.value}
+            homes[member] = getattr(module, "__file__", None) or "", kind.__name__
     shown = ((name, constant_text(value)) for name, value in names.items())
     # A class or type under its own name, as `np.float32`, is what the code says.
     values = tuple((name, text) for name, text in shown if text and text != _last_name(name))
     objects, found = [], {label: homes[label] for label, _ in values if label in homes}
     for label, value in names.items():
-        text = _object_text(value) if not constant_text(value) else ""
+        text = object_text(value) if not constant_text(value) else ""
         if text and label.startswith(_CLOSURE):
             objects.append((label, text, _place_of_object(value)))
         elif text and text not in (_last_name(label), "<lambda>"):
@@ -277,13 +321,16 @@ def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], t
     return values, tuple((label, *home) for label, home in found.items()), tuple(objects)
 
 
-def _object_text(value: Any) -> str:
+def object_text(value: Any) -> str:
     """Return what a function or another object is: its name, or of an object with a hook its class with those of its
-    attributes that are constants, ``Power(n=2)``; empty if that is not known."""
+    attributes that are constants, ``Power(n=2)``, or a tuple of these; empty if that is not known."""
     named = getattr(value, "__name__", None) if not isinstance(value, types.ModuleType) else None
     if type(named) is str:
         return named
-    if not hasattr(value, "__numba_cuda_call__") or type(value).__module__.startswith(_OWN):
+    if isinstance(value, tuple):
+        parts = [constant_text(each) or object_text(each) for each in value]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if parts and all(parts) else ""
+    if not any(hasattr(value, each) for each in _HOOKS) or type(value).__module__.startswith(_OWN):
         return ""
     attributes = ((name, constant_text(each)) for name, each in getattr(value, "__dict__", {}).items())
     shown = ", ".join(f"{name}={text}" for name, text in attributes if text and name[:1] != "_")
@@ -310,6 +357,13 @@ def _place_of_code(code: types.CodeType) -> str:
     return place if column is None else f"{place}:{column + 1}"
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A value that is known by its *name*, apart from what that stands for."""
+
+    name: str
+
+
 def constant_text(value: Any) -> str:
     """Return a *value* that Numba compiles as a constant as text, also a class, a type of Numba or a dtype of NumPy; a
     long one and an array as a digest in ``<>``; empty if it is something else."""
@@ -320,6 +374,8 @@ def constant_text(value: Any) -> str:
 def _text(value: Any) -> str:
     if type(value) in _SCALARS:
         return repr(value)
+    if isinstance(value, _Named):
+        return value.name
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name} ({_text(value.value)})"
     if isinstance(value, tuple):

@@ -135,7 +135,7 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("more=2", "more=3", "helper: default more: 2 -> 3"),
+        ("more=2", "more=3", "helper: default more: 2 -> 3 (m.py:27)"),
         ("A = 1", "A = 2", "value Mode.A: 1 -> 2"),
         ("N = 3", "N = 4", "value N: 3 -> 4 (m.py:17)"),
     ],
@@ -355,9 +355,7 @@ def test_each_build_is_compared_with_the_last_run(files):
     rewrite(files / "m.py", ("N = 4", "N = 5"))
     assert run(files) == [f"{name}: value N: 4 -> 5 (m.py:8)"]
     rewrite(files / "helpers.py", ("v + 1", "v + GAIN"))
-    assert run(files) == [
-        f"{name}: helpers.py:shift changed: line 9, helpers.py:shift: value GAIN=2 added (helpers.py:4)"
-    ]
+    assert run(files) == [f"{name}: helpers.py:shift changed: line 9"]
     rewrite(files / "helpers.py", ("GAIN = 2", "GAIN = 3"))
     assert run(files) == [f"{name}: helpers.py:shift: value GAIN: 2 -> 3 (helpers.py:4)"]
     rewrite(files / "m.py", ("(cache=True)", "(cache=True, fastmath=True)"), ("x + 1", "x + 3"))
@@ -497,6 +495,7 @@ def second(x):
 
 
 p = Power(2)
+several = (Power(3), Power(4))
 op = first
 fused = autolink.cxx("ten.cu").expr("[](auto x) { return ten(x) + 1; }")
 ARR = np.array([1, 2], np.float32)
@@ -504,7 +503,7 @@ BIG = np.arange(100)
 
 
 def kernel(x):
-    x[0] = op(p(x[0])) + fused(x[0]) + ARR[1] + BIG[2]
+    x[0] = op(p(x[0])) + several[0](several[1](x[0])) + fused(x[0]) + ARR[1] + BIG[2]
 
 
 autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
@@ -516,17 +515,69 @@ def test_other_objects_and_arrays_are_named_as_the_program_makes_them(files):
     (files / "m.py").write_text(OBJECTS)
     run(files)
     edits = (
-        (("[1, 2]", "[1, 3]"), "value ARR: float32 [1.0, 2.0] -> float32 [1.0, 3.0] (m.py:31)"),
-        (("arange(100)", "arange(1, 101)"), "value BIG changed: other elements of int64 (100,) (m.py:32)"),
-        (("op = first", "op = second"), "op: first -> second (m.py:29)"),
+        (("[1, 2]", "[1, 3]"), "value ARR: float32 [1.0, 2.0] -> float32 [1.0, 3.0] (m.py:32)"),
+        (("arange(100)", "arange(1, 101)"), "value BIG changed: other elements of int64 (100,) (m.py:33)"),
+        (("op = first", "op = second"), "op: first -> second (m.py:30)"),
         (("Power(2)", "Power(5)"), "p: Power(n=2) -> Power(n=5) (m.py:28)"),
         (
+            ("Power(4)", "Power(6)"),
+            "several: (Power(n=3), Power(n=4)) -> (Power(n=3), Power(n=6)) (m.py:29)",
+        ),
+        (
             ("(x) + 1; }", "(x) + 2; }"),
-            "fused: [](auto x) { return ten(x) + 1; } -> [](auto x) { return ten(x) + 2; } (m.py:30)",
+            "fused: [](auto x) { return ten(x) + 1; } -> [](auto x) { return ten(x) + 2; } (m.py:31)",
         ),
     )
     rewrite(files / "m.py", *(edit for edit, _ in edits))
     assert run(files) == [f"m.py:kernel: {', '.join(said for _, said in edits)}"]
+
+
+def test_an_edit_of_the_text_that_an_object_makes_has_its_line_in_python(files):
+    (files / "m.py").write_text(OBJECTS)
+    run(files)
+    rewrite(files / "m.py", ("return {self.n} * x", "return {self.n} / x"))
+    (said,) = run(files)
+    assert said.startswith("m.py:kernel: power_2.cu changed: line 1 (m.py: line 14), power_")
+
+
+JOBS = """\
+from numba import cuda
+from numba.cuda import autolink
+
+
+class Times(autolink.DeviceCallable):
+    def __init__(self, n):
+        self.n = n
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("times", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        head = 'extern "C" __device__ float times(float x)'
+        lines = head, "{", f"    const int n = {self.n};", "    return n * x;", "}"
+        return autolink.CUDASource("\\n".join(lines), name="times.cu")
+
+
+def job(times):
+    def kernel(x):
+        x[0] = times(x[0])
+
+    autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
+job(Times(2))
+job(Times(3))
+"""
+
+
+def test_lines_of_one_kernel_of_a_factory_are_not_those_of_another(files):
+    (files / "m.py").write_text(JOBS)
+    run(files)
+    rewrite(files / "m.py", ("return n * x", "return n / x"))
+    said = ["m.py:kernel: times.cu changed: line 4 (m.py: line 14) (2 builds)"]
+    assert run(files) == said
+    rewrite(files / "m.py", ("return n / x", "return n - x"))
+    assert run(files) == said
 
 
 CLOSURES = """\
@@ -942,7 +993,7 @@ def test_a_function_that_comes_from_another_file_is_named(with_helpers):
     build(with_helpers / "m.py")
     (with_helpers / "others.py").write_text(HELPERS)
     edit(with_helpers, "m.py", "from helpers import", "from others import")
-    assert told()[0] == "sm_90   m.py:kernel: others.py:shift is used, helpers.py:shift is not used"
+    assert told()[0] == "sm_90   m.py:kernel: helpers.py:shift -> others.py:shift (of the same content)"
 
 
 def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, capsys):
