@@ -59,7 +59,7 @@ _VALUES: dict[str, tuple[Callable[[str], object], str]] = {
     "_COMPILE_TIME": _NUMBER,
     "_EMULATE": ({"0", "1", "checks"}.__contains__, "1 or checks, or 0 for the GPU"),
     "_JOBS": (_like("[1-9][0-9]*"), "a number of processes"),
-    "_LOG": ({"cache"}.__contains__, "cache"),
+    "_LOG": (_like(r"cache([,\s]+cache)*"), "cache"),
     "_PCH": _SWITCH,
     "_PROGRESS": _SWITCH,
     "_TRACEBACK": ({"full"}.__contains__, "full"),

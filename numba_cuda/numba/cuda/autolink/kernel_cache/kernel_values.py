@@ -74,6 +74,13 @@ class KernelValues(ValuePickler):
             self._labels.setdefault(id(value), label)
             yield name, value
 
+    def _counts_of_installed(self, value: Any, origin: Any) -> bool:
+        """Let also objects with a hook of an installed package count, which kernels call as ``package.module.obj``."""
+        if super()._counts_of_installed(value, origin):
+            return True
+        is_package = isinstance(value, pytypes.ModuleType) and origin_of(value.__name__) not in (None, "versioned")
+        return origin != "versioned" and not isinstance(value, type) and (is_package or _brings_code(value))
+
     def _show(self, label: str, value: Any) -> None:
         if type(value) in (bool, int, str) and len(text := repr(value)) < _SHORT:
             self.shown.setdefault(label, f"{text} {type(value).__qualname__}")

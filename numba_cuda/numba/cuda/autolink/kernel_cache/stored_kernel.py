@@ -157,7 +157,8 @@ def _check_reached(walks: list[KernelValues], objects: Iterable[tuple[Any, str]]
         if obj is not None and not isinstance(owner, types.Type) and _place(owner, walks) is None:
             raise UnknownValueError(
                 f"{label} is neither a global nor a closure variable of the kernel or of a function that it calls, nor"
-                " an attribute or element of one: nothing could check in another process whether it changed"
+                " an attribute or element of one: nothing could check in another process whether it changed; to have it"
+                " cached, assign it to a global of the kernel's module, and call that"
             )
 
 

@@ -198,15 +198,16 @@ class ValuePickler(pickle.Pickler):
         asked = origin is None and ("__getattr__" in found or type(obj) is not pytypes.ModuleType)
         named = []
         for name in sorted(self.names):
-            if name in found and (origin is None or self._is_set_by_program(found[name])):
+            if name in found and (origin is None or self._counts_of_installed(found[name], origin)):
                 named.append((name, found[name]))
             elif name not in found and asked and not name.startswith("__"):
                 with contextlib.suppress(AttributeError):
                     named.append((name, getattr(obj, name)))
         return obj.__name__, origin, named
 
-    def _is_set_by_program(self, value: Any) -> bool:
-        """Return whether the attribute *value* of an installed module counts: data, or code that is not installed."""
+    def _counts_of_installed(self, value: Any, origin: Any) -> bool:
+        """Return whether the attribute *value* of an installed module of this *origin* counts: data, or code that is
+        not installed."""
         if isinstance(value, (pytypes.FunctionType, type)):
             return origin_of(value.__module__) is None
         return type(value) in _NATIVE and (type(value) is not tuple or is_plain(value))

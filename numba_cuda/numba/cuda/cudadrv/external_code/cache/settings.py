@@ -94,7 +94,8 @@ class CacheSettings:
         counts as unset, with a `CacheWarning`."""
         mode = environ.get(MODE, "").strip().lower()
         size = environ.get(MAX_BYTES, "").strip()
-        for variable, value in ((MODE, mode), (MAX_BYTES, size)):
+        logged = re.split(r"[,\s]+", environ.get(LOG, ""))
+        for variable, value in ((MODE, mode), (MAX_BYTES, size), *((LOG, each) for each in logged)):
             if expected := expected_instead(variable, value):
                 warnings.warn(f"{variable}={value!r} has no effect: expected {expected}.", CacheWarning, stacklevel=1)
         directory = _directory(environ)
@@ -103,7 +104,7 @@ class CacheSettings:
             on_disk=mode != "0" and directory != "",
             verify=mode == "verify",
             max_bytes=parse_size(size) or DEFAULT_MAX_BYTES,
-            log="cache" in re.split(r"[,\s]+", environ.get(LOG, "")),
+            log="cache" in logged,
             read_only=_folders(environ.get(READ_ONLY, "")),
             remote=None if mode == "0" else _remote(environ),
         )

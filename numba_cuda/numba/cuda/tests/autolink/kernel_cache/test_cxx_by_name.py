@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from kernel_cache_support import Program
+from kernel_cache_support import KERNEL, Program
 from numba.cuda.cudadrv.external_code.cache.changes import fact
 from numba.cuda.cudadrv.external_code.cache.entry import describe
 
@@ -86,3 +86,26 @@ def test_calls_of_one_library_are_looked_up_in_the_unit_of_their_link(program):
     built, loaded = program.run(), program.run()
     assert [built.status, loaded.status] == ["built", "loaded"], loaded.log
     assert loaded.cubin == built.cubin
+
+
+@pytest.mark.parametrize("expression", ["mylib.lib.f", "mylib.native.lib.f", "mylib.add"])
+def test_a_kernel_that_calls_a_library_of_an_installed_package_is_loaded_until_the_library_differs(program, expression):
+    (package := program.folder / "site" / "mylib").mkdir(parents=True)
+    (package / "__init__.py").write_text("from . import native\nfrom .native import lib\nadd = lib.f\n")
+    (package / "f.h").write_text("template <class T> __device__ T f(T x) { return x + 1; }\n")
+    native = "import os\nfrom numba.cuda import autolink\nfolder = [os.path.dirname(__file__)]\n"
+    native += "lib = autolink.cxx('#include <f.h>', include_paths=folder, defines={'N': 1})\n"
+    (package / "native.py").write_text(native)
+    program.write("import mylib", KERNEL.replace("add(x[1])", f"{expression}(x[1])"))
+    installed = (
+        "from numba.cuda.autolink.protocol import loaded_modules\n"
+        f"loaded_modules._SITES += ({str(package.parent) + os.sep!r},)\n"
+        f"sys.path.insert(0, {str(package.parent)!r})\n"
+    )
+    built, loaded = program.run(before=installed), program.run(before=installed)
+    (package / "f.h").write_text("template <class T> __device__ T f(T x) { return x + 2; }\n")
+    changed = program.run(before=installed)
+    (package / "native.py").write_text(native.replace("'N': 1", "'N': 2"))
+    other = program.run(before=installed)
+    assert [each.status for each in (built, loaded, changed)] == ["built", "loaded", "linked again"]
+    assert other.status in ("built", "linked again") and built.cubin == loaded.cubin != changed.cubin

@@ -234,7 +234,9 @@ def test_another_architecture_names_what_was_edited_alone(reported):
     before = reported()
     assert of_code(before, reported(cc=(10, 0))) == []
     assert of_code(before, reported(HELPER, cc=(10, 0))) == [HELPER_EDITED]
-    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["ops.cu was edited"]
+    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == [
+        "other(float) in ops.cu, called by first(float64), was edited"
+    ]
 
 
 @pytest.mark.parametrize(("cc", "arch"), [("9.0a", "sm_90a"), ("10.0", "sm_100")])
@@ -506,7 +508,7 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("x * 2.0f", "x - 2.0f", ["deep(float), called by f(float32), was changed by an edit of util.cuh"]),
+        ("x * 2.0f", "x - 2.0f", ["deep(float) in util.cuh, called by f(float32), was edited"]),
         ("{1, 2, 3}", "{1, 5, 3}", ["table in edited.cu, used by h(float32), was edited"]),
         ("__noinline__ ", "", ["slow(float) in edited.cu was edited"]),
         ("k=2.0", "k=5.0", ["k in grow (edited.py:3): 2.0 → 5.0"]),
@@ -530,6 +532,74 @@ def test_each_effect_has_its_cause_with_its_file(front_end, tmp_path, old, new, 
 
     found = [each for each in changes(report(old, old), report(old, new)) if each.is_edit or " in grow" in each.what]
     assert [str(each).removeprefix("sm_90: ") for each in found] == expected
+
+
+TYPES = {
+    "types.cu": """
+#include "types.cuh"
+struct P { float a; float b; };
+enum Mode { slow = 1, fast = 2 };
+typedef float real;
+template <class T> struct Tr { static constexpr int n = 3; };
+namespace geo { struct Q { P p; int n; __device__ float len() const { return p.a * n; } }; }
+__device__ float f1(float x) { P p{x, x * 2}; return p.a * p.a + p.b; }
+__device__ float f2(float x) { geo::Q q{{x, 1}, 3}; return q.len(); }
+__device__ float f3(float x) { return x * fast + real(x) / 3; }
+__device__ float f4(float x) { return x * Tr<int>::n; }
+__device__ float f5(float x) { V v{x, 2}; return v.a * v.a + v.b; }
+__device__ float f6(float x) {
+#ifdef EXTRA
+    return x + 1;
+#else
+    return x - 1;
+#endif
+}
+__device__ __noinline__ float f7(float x) { return helper(x) / x; }
+""",
+    "types.cuh": """
+struct V { float a, b; };
+__device__ __noinline__ float helper(float x) { return x * 3; }
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        (
+            [("float a; float b;", "float b; float a;")],
+            ["P in types.cu, used by f1(float32) and f2(float32), was edited"],
+        ),
+        ([("fast = 2", "fast = 4")], ["Mode in types.cu, used by f3(float32), was edited"]),
+        ([("float real", "double real")], ["real in types.cu, used by f3(float32), was edited"]),
+        ([("n = 3; }", "n = 4; }")], ["Tr in types.cu, used by f4(float32), was edited"]),
+        ([("float a, b;", "float b, a;")], ["V in types.cuh, used by f5(float32), was edited"]),
+        ([("p.a * n;", "p.b * n;")], ["geo::Q::len() const in types.cu, called by f2(float32), was edited"]),
+        ([("struct V", "#define EXTRA 1\nstruct V")], ["f6(float) was changed by an edit of types.cuh"]),
+        (
+            [("helper(x) / x", "helper(x) * x"), ("x * 3;", "x * 5;")],
+            ["helper(float) in types.cuh, called by f7(float32), was edited", "f7(float) in types.cu was edited"],
+        ),
+        ([("struct V", "// a comment\nstruct V"), ("x - 1", "x - 2")], ["f6(float) in types.cu was edited"]),
+        ([("float f6(float x)", "float f6(double x)")], ["f6(double) in types.cu was edited"]),
+    ],
+)
+def test_a_function_was_edited_only_if_its_own_text_differs(front_end, tmp_path, edited, expected):
+    def report(*edited):
+        texts = TYPES
+        for old, new in edited:
+            assert any(old in text for text in texts.values())
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        names = {"library": autolink.cxx(tmp_path / "types.cu")}
+        source = f"def kernel(x):\n    x[0] = {' + '.join(f'library.f{n}(x[{n}])' for n in range(1, 8))}\n"
+        linecache.cache["<types>"] = 1, None, source.splitlines(keepends=True), "<types>"
+        exec(compile(source, "<types>", "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    found = [each for each in edits(report(), report(*edited)) if "machine code" not in each]
+    assert found == expected
 
 
 CLOSURES = """
@@ -848,7 +918,7 @@ def test_a_file_is_compared_by_its_content_in_another_folder(front_end, tmp_path
     edits = [
         ("return x * 2", "return x * 5", "op (kernels.py:17) was edited"),
         ("sinf(x)", "cosf(x)", "wave(float) in ops.cu was edited"),
-        ("x - GAIN", "x + GAIN", "read_one, used by Read()(float32), was changed by an edit of read.cu"),
+        ("x - GAIN", "x + GAIN", "read_one in read.cu, used by Read()(float32), was edited"),
     ]
     for number, (old, new, what) in enumerate(edits):
         found = changes(before, report(f"now{number}", old, new))

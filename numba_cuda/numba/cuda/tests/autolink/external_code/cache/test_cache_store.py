@@ -315,6 +315,7 @@ def test_settings(environment, expected):
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
+        ("NUMBA_CUDA_AUTOLINK_LOG", "chache", "NUMBA_CUDA_AUTOLINK_LOG='chache' has no effect: expected cache"),
         ("NUMBA_CUDA_AUTOLINK_CACHE", "off", "NUMBA_CUDA_AUTOLINK_CACHE='off' has no effect: expected 0 .*"),
         ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "0", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='0' has no effect: expected a number"),
         ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "much", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='much' has no effect"),
