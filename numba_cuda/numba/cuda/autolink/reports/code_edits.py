@@ -130,7 +130,7 @@ def _told(arch: str, calls: _Calls) -> Iterator[Change]:
     """Yield the edits whose *calls* these are; those that read alike together."""
     alone = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
     used = defaultdict[tuple[str, str], dict[tuple[str, ...], list[str]]](dict)  # by file and verb: by calls, the names
-    changed = defaultdict[str, dict[str, None]](dict)  # by files: what an edit of these changed
+    changed = defaultdict[tuple[str, str], dict[str, None]](dict)  # by files and calls: what an edit of these changed
     known = {edit.files for edit in calls if edit.is_known}
     for edit, some in calls.items():
         by = formatting.listed([*some])
@@ -142,12 +142,13 @@ def _told(arch: str, calls: _Calls) -> Iterator[Change]:
         elif edit.is_known:
             used[place, _used(edit.name)].setdefault(tuple(some), []).append(edit.name)
         elif edit.files:
-            named_so = [*some] if not edit.name else [edit.name] if _is_call_of(edit.name, some) else []
-            changed[edit.files] |= dict.fromkeys(named_so or [f"{edit.name}, {_used(edit.name)} by {by},"])
+            is_called = edit.name and not _is_call_of(edit.name, some)
+            by_calls = f", {_used(edit.name)} by {by}," if is_called else ""
+            changed[edit.files, by_calls] |= dict.fromkeys([edit.name] if edit.name else some)
         else:
             yield Change(arch, f"code of {by} was edited")
-    for files, names in changed.items():
-        yield Change(arch, f"{_were([*names])} changed by an edit of {files}")
+    for (files, by_calls), names in changed.items():
+        yield Change(arch, f"{_were([*names], by_calls)} changed by an edit of {files}")
     for (place, verb), groups in used.items():
         is_long = len(groups) > _FEW
         together = {tuple(dict.fromkeys(itertools.chain(*groups))): [*itertools.chain(*groups.values())]}

@@ -163,11 +163,11 @@ class _Reader:
             elif token.startswith("#"):
                 head += [token] if head else []
             elif token == ";":
-                own += self._statement(head, scope, in_class)
+                own += self._statement(_without_macros(head), scope, in_class)
                 head = []
             elif token == "{":
                 close = self._close(at, end)
-                head, at = self._block(head, at, close, scope, own, in_class)
+                head, at = self._block(_without_macros(head), at, close, scope, own, in_class)
             elif token in _PAIRS:
                 close = self._close(at, end)
                 head += [each for each in self.tokens[at : close + 1] if not self._is_macro(each)]
@@ -282,6 +282,16 @@ class _Reader:
 
 def _joined(*names: str) -> str:
     return "::".join(filter(None, names))
+
+
+def _without_macros(head: list[str]) -> list[str]:
+    """Return *head* without the uses of macros that it begins with, which are no part of what follows."""
+    while len(head) > 1 and head[1] == "(" and _is_name(head[0]) and not head[0].startswith("__"):
+        rest = head[_closed(head, 1) + 1 :]
+        if not rest or rest[0] in _AFTER_ARGUMENTS or not rest[0].isidentifier():
+            break
+        head = rest
+    return head
 
 
 def _without_template(head: Sequence[str]) -> list[str]:

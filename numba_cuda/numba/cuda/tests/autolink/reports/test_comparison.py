@@ -556,6 +556,10 @@ __device__ float f6(float x) {
 #endif
 }
 __device__ __noinline__ float f7(float x) { return helper(x) / x; }
+#define WITH(name, sign) __device__ float name(float x) { return x sign 2; }
+WITH(plus, +)
+WITH(minus, -)
+__device__ float f8(float x) { return plus(x) * minus(x); }
 """,
     "types.cuh": """
 struct V { float a, b; };
@@ -576,6 +580,10 @@ __device__ __noinline__ float helper(float x) { return x * 3; }
         ([("n = 3; }", "n = 4; }")], ["Tr in types.cu, used by f4(float32), was edited"]),
         ([("float a, b;", "float b, a;")], ["V in types.cuh, used by f5(float32), was edited"]),
         ([("p.a * n;", "p.b * n;")], ["geo::Q::len() const in types.cu, called by f2(float32), was edited"]),
+        (
+            [("x sign 2", "x sign 3")],
+            ["minus(float) and plus(float), called by f8(float32), were changed by an edit of types.cu"],
+        ),
         ([("struct V", "#define EXTRA 1\nstruct V")], ["f6(float) was changed by an edit of types.cuh"]),
         (
             [("helper(x) / x", "helper(x) * x"), ("x * 3;", "x * 5;")],
@@ -594,7 +602,7 @@ def test_a_function_was_edited_only_if_its_own_text_differs(front_end, tmp_path,
         for name, text in texts.items():
             (tmp_path / name).write_text(text)
         names = {"library": autolink.cxx(tmp_path / "types.cu")}
-        source = f"def kernel(x):\n    x[0] = {' + '.join(f'library.f{n}(x[{n}])' for n in range(1, 8))}\n"
+        source = f"def kernel(x):\n    x[0] = {' + '.join(f'library.f{n}(x[{n}])' for n in range(1, 9))}\n"
         linecache.cache["<types>"] = 1, None, source.splitlines(keepends=True), "<types>"
         exec(compile(source, "<types>", "exec"), names)
         return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)

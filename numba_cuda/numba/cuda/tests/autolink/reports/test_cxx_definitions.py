@@ -107,6 +107,11 @@ def test_of_what_is_not_understood_nothing_is_known(text):
     assert not [name for name, _, _ in definitions(["f(float)"], [("a.cu", text)]) if name == "f"]
 
 
+def test_a_use_of_a_macro_is_no_part_of_the_function_after_it():
+    found = [definitions(["f(int)"], [("", f"USE(a, {n})\n__device__ int f(int x) {{ return x; }}")]) for n in (1, 2)]
+    assert found[0] == found[1] != ()
+
+
 def test_each_definition_has_its_file():
     header, source = "#define GAIN 2\n__device__ int f(int x);", "__device__ int f(int x) { return x * GAIN; }"
     found = definitions(["f(int)"], [("", source), ("a.cuh", header)])
