@@ -42,6 +42,8 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     what_differs,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, PLACE_OF, StoredEntry
+from numba.cuda.cudadrv.external_code.cache.last_runs import BUILT_AGAIN
+from numba.cuda.cudadrv.external_code.cache.moved_kernels import changes_of_moved, moved_from
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -68,12 +70,15 @@ class _Build:
     entry: StoredEntry
     before: StoredEntry | None  # the one that it is compared with
     new: str  # the architecture, output or text that it is the first of, where earlier ones of its name have others
+    is_moved: bool = False  # whether that was in another folder, which is gone
     compiled: _Build | None = None  # of a link, the kernel of ``cache=True`` that the same run compiled for it
 
     @functools.cached_property
     def changes(self) -> list[str]:
         """What changed since the one that it is compared with."""
-        return [] if self.before is None else known_changes(self.before, self.entry)
+        if self.before is None:
+            return []
+        return changes_of_moved(self.before, self.entry) if self.is_moved else known_changes(self.before, self.entry)
 
     @functools.cached_property
     def why(self) -> tuple[list[str], list[str]]:
@@ -337,7 +342,10 @@ def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) 
         new = _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = f" of {_beginning(entry)}"
-        found.append(_Build(entry, before, new))
+        moved = before is None and not entry.base and not of_name
+        of_others = (each for some in earlier.values() for each in some)
+        before = moved_from(entry, of_others) if moved else before
+        found.append(_Build(entry, before, new, is_moved=moved and before is not None))
         of_name.append(entry)
     return sorted(_paired(found)[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
 
@@ -458,7 +466,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if fact(entry, DAMAGED):
         return ["its entry was damaged"], []
     if entry.base == entry.digest:
-        return ["built again, as its entry had been removed from the cache"], []
+        return [BUILT_AGAIN], []
     if before is None and entry.base:
         return [REMOVED], []
     if before is None:

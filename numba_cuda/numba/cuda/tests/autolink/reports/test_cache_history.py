@@ -653,7 +653,7 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
         (files / "one" / name).write_text(text)
     run(files / "one")
     (files / "one").rename(files / "two")
-    assert run(files / "two") == ["two/m.py:kernel (cache=True): first build"]
+    assert run(files / "two") == [f"two/m.py:kernel (cache=True): another folder: {files / 'one'} -> {files / 'two'}"]
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
     lines = "value N: 3 -> 4 (m.py:8), inline C++ changed: line 7 of m.py"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
@@ -1275,7 +1275,7 @@ def test_kernels_of_a_copied_folder_are_first_builds(files):
         for name, text in ("helpers.py", HELPERS), ("m.py", PROGRAM), ("ten.cu", SOURCE):
             (files / folder / name).write_text(text)
         said = run(files / folder)
-    assert said == ["two/m.py:kernel (cache=True): first build"]
+    assert said == [f"two/m.py:kernel (cache=True): another folder: {files / 'one'} -> {files / 'two'}"]
 
 
 @pytest.mark.parametrize(
@@ -1309,3 +1309,23 @@ def test_a_kernel_of_a_file_that_is_run_and_imported_has_its_module_named(files)
     (files / "n.py").write_text("import m")
     assert run(files) == ["m.py:kernel: first build"]
     assert run(files, "n.py") == ["m.py:kernel: imported as another module: __main__ -> m"]
+
+
+def test_a_kernel_whose_folder_moved_is_told_with_both_folders(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (folder := tmp_path / "p").mkdir()
+    (folder / "ten.cu").write_text(SOURCE)
+    source = KERNEL.replace("{file!r}", "__file__.replace('m.py', 'ten.cu')")
+    (folder / "m.py").write_text(source)
+    build(folder / "m.py", lineinfo=True)
+    other = folder.rename(tmp_path / "q")
+    reset_store()
+    build(other / "m.py", lineinfo=True)
+    moved = f"sm_90   q/m.py:kernel: another folder: {folder} -> {other}"
+    assert told() == [moved, "sm_90   p/m.py:kernel: first build"]
+    (deeper := tmp_path / "r").mkdir()
+    (deeper / "ten.cu").write_text(SOURCE.replace("10", "20"))
+    (deeper / "m.py").write_text(source.replace("N = 3", "N = 4"))
+    reset_store()
+    build(deeper / "m.py", lineinfo=True)
+    assert told()[0] == "sm_90   r/m.py:kernel: first build"  # the other one is there, too
