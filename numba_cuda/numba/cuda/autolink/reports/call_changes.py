@@ -20,39 +20,56 @@ def changes_of_calls(arch: str, pairs: Sequence[Pair], same_link: bool) -> Itera
     """Yield how calls differ, which come in *pairs*; those that differ alike are one change. What is inlined is
     compared where both links are with link-time optimisation or both without (*same_link*)."""
     # By what is called, if that is the same, and what it became: the calls.
-    alike = defaultdict[tuple[str, str | None, str | None], list[CallReport]](list)
+    alike = defaultdict[tuple[str, str, str], list[CallReport]](list)
+    # Those that only one report has, by whether they are new, by what became of them and by what is called.
+    alone = {is_new: defaultdict[str, dict[str, list[CallReport]]](dict) for is_new in (False, True)}
     for old, new in pairs:
-        if (known := new or old) is None:
-            continue
         if old is None or new is None:
-            alike[named(known), _described(old), _described(new)].append(known)
-        elif not is_same_object(old, new):
+            if (known := new or old) is not None:
+                alone[old is None][_how(known)].setdefault(named(known), []).append(known)
+        elif not is_same_object(old, new) or (named(old) != named(new) and returned(old) != returned(new)):
             is_alike = not same_link or _how(old) == _how(new) or not (_how(old) and _how(new))
             names = [f"{named(each)}{'' if is_alike else f'; {_how(each)}'}" for each in (old, new)]
-            alike["", names[0], names[1]].append(known)
+            alike["", names[0], names[1]].append(new)
         else:
             sides = [_how(each) if same_link and _how(old) and _how(new) else "" for each in (old, new)]
             if returned(old) != returned(new):
                 became = [f"{_how(each)}; " if same_link and _how(each) else "" for each in (old, new)]
                 sides = [f"{how}{_listed(each)}" for how, each in zip(became, (old, new), strict=True)]
             if sides[0] != sides[1]:
-                alike[named(new), sides[0], sides[1]].append(known)
+                alike[named(new), sides[0], sides[1]].append(new)
+    others = [(*key[1:], calls) for key, calls in alike.items() if not key[0]]
+    if len(others) > _FEW:
+        calls = [call for *_, some in others for call in some]
+        sides = [formatting.listed(some) for some in ([each[0] for each in others], [each[1] for each in others])]
+        yield Change(arch, _calls_at("", calls), *sides)
+    else:
+        yield from (Change(arch, _calls_at("", calls), before, now) for before, now, calls in others)
     for (before, now), groups in _by_sides(alike).items():
-        if len(groups) > _FEW and "" not in groups:
-            calls = [call for some in groups.values() for call in some]
-            what = f"{len(calls)} calls of {formatting.listed(list(groups))} at {formatting.places(calls)}"
-            yield Change(arch, what, before, now)
-        else:
-            yield from (Change(arch, _calls_at(name, calls), before, now) for name, calls in groups.items())
+        yield from (Change(arch, what, before, now) for what in _of_groups("", groups))
+    for is_new, by_fate in alone.items():
+        for how, groups in by_fate.items():
+            for what in _of_groups("added" if is_new else "removed", groups):
+                yield Change(arch, f"{what}{f', {how}' if how else ''}")
+
+
+def _of_groups(what: str, groups: Mapping[str, Sequence[CallReport]]) -> Iterator[str]:
+    """Yield calls, in *groups* by what is called, with their lines, those of many functions together."""
+    if len(groups) > _FEW:
+        groups = {formatting.listed([*groups]): [call for some in groups.values() for call in some]}
+    for name, calls in groups.items():
+        number = "call" if len(calls) == 1 else f"{len(calls)} calls"
+        yield f"{number} {what}: {name} at {formatting.places(calls)}" if what else _calls_at(name, calls)
 
 
 def _by_sides(
-    alike: Mapping[tuple[str, str | None, str | None], list[CallReport]],
-) -> dict[tuple[str | None, str | None], dict[str, list[CallReport]]]:
-    """Return calls *alike* by what they became, and by what is called."""
-    found: dict[tuple[str | None, str | None], dict[str, list[CallReport]]] = {}
+    alike: Mapping[tuple[str, str, str], list[CallReport]],
+) -> dict[tuple[str, str], dict[str, list[CallReport]]]:
+    """Return calls *alike* of what is the same in both reports by what they became, and by what is called."""
+    found: dict[tuple[str, str], dict[str, list[CallReport]]] = {}
     for (name, before, now), calls in alike.items():
-        found.setdefault((before, now), {})[name] = calls
+        if name:
+            found.setdefault((before, now), {})[name] = calls
     return found
 
 
@@ -98,14 +115,8 @@ def _calls_at(name: str, calls: Sequence[CallReport]) -> str:
 
 
 def _how(call: CallReport) -> str:
-    return {True: "inlined", False: formatting.left(call) or "called", None: formatting.left(call)}[call.inlined]
-
-
-def _described(call: CallReport | None) -> str | None:
-    """Return what a *call* became and returned."""
-    if call is None:
-        return None
-    return "; ".join(filter(None, (_how(call), _listed(call))))
+    """Return what became of a *call*; empty if that is not known."""
+    return {True: "inlined", False: formatting.left(call) or "called", None: ""}[call.inlined]
 
 
 def _listed(call: CallReport) -> str:

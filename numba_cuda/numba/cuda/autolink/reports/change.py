@@ -13,7 +13,7 @@ NOT_KNOWN = "not known"
 @dataclasses.dataclass(frozen=True)
 class Change:
     """One difference: for which architecture, or ``"all"``, of what, before and now; ``None`` for what is only in one
-    of the reports. Of an edit *what* is a sentence, and both are ``None``."""
+    of the reports. Of an edit, and of a call that was added or removed, *what* is a sentence, and both are ``None``."""
 
     arch: str
     what: str

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from numba.cuda.cudadrv.external_code.plan.python_functions import PythonFunction
 
@@ -19,6 +21,20 @@ from .records import FOR_ARCHITECTURES, CallReport, CodeReport
 _DEFAULTS = {"fastmath": "False", "forceinline": "False", "inline": "never"}  # of a device function
 _TEXT = "a source without a file"
 _MOST = 8  # functions that are listed
+_FEW = 4  # edits that are told by themselves
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """What was edited, in which files. Where that is not known, it was changed by an edit of the files: what has this
+    name, or without one the calls."""
+
+    name: str
+    files: str
+    is_known: bool = True
+
+
+_Calls: TypeAlias = dict[_Edit, dict[str, None]]
 
 
 def edits_in_python(
@@ -100,30 +116,49 @@ def edits_in_calls(arch: str, pairs: Iterable[Pair], same_code: bool, with_pytho
     what there is to say of functions in Python."""
     pairs = list(pairs)
     yield from dict.fromkeys(_of_expressions(arch, pairs))
-    # By function, the file of its library and the files that were edited: the calls.
-    calls = defaultdict[tuple[str, str | None, tuple[str, ...]], dict[str, None]](dict)
+    calls: _Calls = defaultdict(dict)
     for old, new, one, other in _returned(pairs):
         if not (with_python and one.is_python and other.is_python):
-            file, files = file_of_item(new.object), tuple(_edited_files(one, other))
-            for name in _edited(one, other, file, same_code and code_options(one) == code_options(other)):
-                if name or old.expression == new.expression:
-                    calls[name, file, files][named(new)] = None
-    together = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
-    for (name, file, files), some in calls.items():
-        place, by = f" in {file}" if file else "", formatting.listed([*some])
-        if files and files != (file,):
-            what = by if name in ("", file) else name if _is_call_of(name, some) else f"{name}, {_used(name)} by {by},"
-            yield Change(arch, _changed(what, len(some) if what is by else 1, formatting.listed(files)))
-        elif name == file:
-            yield Change(arch, f"{name} was edited")
-        elif not name:
-            yield Change(arch, f"code of {by}{place} was edited")
-        elif _is_call_of(name, some):
-            together[place].append(name)
+            is_same = same_code and code_options(one) == code_options(other)
+            for edit in _edited(one, other, file_of_item(new.object), is_same):
+                if edit.name or old.expression == new.expression:
+                    calls[edit][named(new)] = None
+    yield from _told(arch, calls)
+
+
+def _told(arch: str, calls: _Calls) -> Iterator[Change]:
+    """Yield the edits whose *calls* these are; those that read alike together."""
+    alone = defaultdict[str, list[str]](list)  # by file, the functions that are called by themselves
+    used = defaultdict[tuple[str, str], dict[tuple[str, ...], list[str]]](dict)  # by file and verb: by calls, the names
+    changed = defaultdict[str, dict[str, None]](dict)  # by files: what an edit of these changed
+    known = {edit.files for edit in calls if edit.is_known}
+    for edit, some in calls.items():
+        by = formatting.listed([*some])
+        place = f" in {edit.files}" if edit.files else ""
+        if edit.name and edit.name == edit.files:
+            yield from [] if edit.files in known else [Change(arch, f"{edit.name} was edited")]
+        elif edit.is_known and _is_call_of(edit.name, some):
+            alone[place].append(edit.name)
+        elif edit.is_known:
+            used[place, _used(edit.name)].setdefault(tuple(some), []).append(edit.name)
+        elif edit.files:
+            named_so = [*some] if not edit.name else [edit.name] if _is_call_of(edit.name, some) else []
+            changed[edit.files] |= dict.fromkeys(named_so or [f"{edit.name}, {_used(edit.name)} by {by},"])
         else:
-            yield Change(arch, f"{name}{place}, {_used(name)} by {by}, was edited")
-    for place, names in together.items():
-        yield Change(arch, _edited_in(place, names))
+            yield Change(arch, f"code of {by} was edited")
+    for files, names in changed.items():
+        yield Change(arch, f"{_were([*names])} changed by an edit of {files}")
+    for (place, verb), groups in used.items():
+        is_long = len(groups) > _FEW
+        together = {tuple(dict.fromkeys(itertools.chain(*groups))): [*itertools.chain(*groups.values())]}
+        for callers, edited in (together if is_long else groups).items():
+            yield Change(arch, f"{_were(edited, f'{place}, {verb} by {formatting.listed(callers)},')} edited")
+    for place, edited in alone.items():
+        yield Change(arch, f"{_were(edited, place)} edited")
+
+
+def _were(names: Sequence[str], rest: str = "") -> str:
+    return f"{formatting.listed(names, _MOST)}{rest} {'was' if len(names) == 1 else 'were'}"
 
 
 def _of_expressions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
@@ -137,10 +172,6 @@ def _of_expressions(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
 def _is_call_of(name: str, calls: Iterable[str]) -> bool:
     """Whether *calls* are one, of the function that has this *name*."""
     return [name.partition("(")[0]] == [call.partition("(")[0] for call in calls]
-
-
-def _changed(what: str, number: int, files: str) -> str:
-    return f"{what} {'was' if number == 1 else 'were'} changed by an edit of {files}"
 
 
 def _used(name: str) -> str:
@@ -171,69 +202,74 @@ def _by_file(code: CodeReport) -> dict[str, list[str]]:
 
 def edits_of_files(arch: str, pairs: Iterable[Pair]) -> Iterator[Change]:
     """Yield which sources of calls, which come in *pairs*, were edited, where the compiled code of no function says
-    that it was: the functions whose definitions differ, or else the calls that are inlined in one report alone, or
-    else the files."""
-    # By what was edited: the functions, and the calls that are inlined in one report alone.
-    written = defaultdict[str, dict[str, None]](dict)
-    found = defaultdict[str, list[str]](list)
+    that it was: the definitions that differ, or else the calls that are inlined in one report alone, or else the
+    files."""
+    written: _Calls = defaultdict(dict)
+    found = defaultdict[str, list[str]](list)  # by files: the calls that are inlined in one report alone
     for old, new, one, other in _returned(pairs):
         if one.source is not None and other.source is not None and one.source != other.source:
-            files = formatting.listed(_edited_files(one, other)) or ("" if other.is_python else _TEXT)
+            files = _files(_edited_files(one, other)) or ("" if other.is_python else _TEXT)
             found[files] += [named(new)] * (old.inlined != new.inlined)
-            written[files] |= dict.fromkeys(_rewritten(one, other, (name for name, _ in other.functions)))
+            for edit in _rewritten(one, other, ()):
+                written[edit][named(new)] = None
     found.pop("", None)
-    if any(written.values()):
-        for files, names in written.items():
-            yield from [Change(arch, _edited_in(f" in {files}" if files != _TEXT else "", [*names]))] if names else []
+    if written:
+        yield from _told(arch, written)
         return
     changed = {files: some for files, some in found.items() if some}
     for files, some in changed.items():
         calls = list(dict.fromkeys(some))
+        is_text = files == _TEXT
         by = formatting.listed(calls)
-        yield Change(arch, _changed(by, len(calls), files) if files != _TEXT else f"code of {by} was edited")
+        yield Change(arch, f"code of {by} was edited" if is_text else f"{_were(calls)} changed by an edit of {files}")
     for files in found if not changed else ():
         yield Change(arch, f"{files} was edited")
 
 
-def _rewritten(before: CodeReport, now: CodeReport, names: Iterable[str]) -> list[str]:
-    """Return those of the functions with these *names* whose definitions differ."""
-    old, new = dict(before.definitions), dict(now.definitions)
-    return [
-        name for name in names if old.get(own := own_name(name), "") != new.get(own, "") and own in old and own in new
-    ]
+def _files(names: Iterable[str]) -> str:
+    return formatting.listed([name for name in names if name])
 
 
-def _edited_names(before: CodeReport, now: CodeReport) -> list[str]:
-    """Return the macros and variables that the called functions lead to and whose definitions differ."""
-    old, functions = dict(before.definitions), {own_name(name) for name, _ in (*before.functions, *now.functions)}
-    return [name for name, digest in now.definitions if name not in functions and old.get(name, digest) != digest]
+def _rewritten(before: CodeReport, now: CodeReport, different: Collection[str]) -> list[_Edit]:
+    """Return the definitions that both reports have and whose texts differ. Of functions of one name, those are meant
+    whose compiled code is *different*, if there are any."""
+    sides = [defaultdict[str, dict[str, str]](dict), defaultdict[str, dict[str, str]](dict)]
+    for side, code in zip(sides, (before, now), strict=True):
+        for name, file, digest in code.definitions:
+            side[name][file] = digest
+    compiled = defaultdict[str, list[str]](list)
+    names = dict(now.functions)
+    for name in (*names, *(name for name, _ in before.functions if own_name(name) not in set(map(own_name, names)))):
+        compiled[own_name(name)].append(name)
+    found = []
+    for name in sides[1]:
+        old, new = sides[0].get(name), sides[1][name]
+        if old and sorted(old.values()) != sorted(new.values()):
+            files = _files(file for file in new if new[file] != old.get(file)) or _files(new)
+            shown = list(dict.fromkeys(compiled.get(name, [name])))
+            found += [_Edit(each, files) for each in [each for each in shown if each in different] or shown]
+    return found
 
 
-def _edited_in(place: str, names: Sequence[str]) -> str:
-    return f"{formatting.listed(names, _MOST)}{place} {'was' if len(names) == 1 else 'were'} edited"
-
-
-def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[str]:
-    """Return the functions that were edited in code of a *file*, an empty text for what is inlined in the call, or the
-    file. What both reports know decides: the functions that are called, or else the source. A function that is called
-    in one of them alone is an edit of what calls it, as a new name of it is."""
+def _edited(before: CodeReport, now: CodeReport, file: str | None, same_code: bool) -> list[_Edit]:
+    """Return what was edited in code of a *file*. The functions that are called tell whether anything was, where both
+    reports know them, and else the source. What was edited is what is written in another way; where that is not known,
+    the functions that differ were changed by an edit of the files."""
     has_same_names = dict(before.functions).keys() == dict(now.functions).keys()
     if same_code and has_same_names and before.content is not None and before.content == now.content:
         return []
-    if before.functions and now.functions and code_options(before) == code_options(now):
-        sides = Counter(before.functions), Counter(now.functions)
-        different = {name for name, _ in (*(sides[0] - sides[1]), *(sides[1] - sides[0]))}
-        edited = sorted(different & {name for name, _ in before.functions} & {name for name, _ in now.functions})
-        if inlined := _rewritten(before, now, sorted(different.difference(edited))):  # always, in one of them
-            edited = [*inlined, *_rewritten(before, now, edited)]
-        edited = [name for name in edited if name != FOR_ARCHITECTURES]
-        if used := _edited_names(before, now):
-            old, new = dict(before.definitions), dict(now.definitions)
-            as_written = {name for name in edited if old.get(own_name(name), "") == new.get(own_name(name))}
-            edited = [
-                *(name for name in used if name not in edited),
-                *(each for each in edited if each not in as_written),
-            ]
-        return edited or [file or ""][: len(different)]
-    one, other = (before.source, now.source) if before.source and now.source else (before.sha256, now.sha256)
-    return [file or ""] if one != other else []
+    if not (before.functions and now.functions and code_options(before) == code_options(now)):
+        one, other = (before.source, now.source) if before.source and now.source else (before.sha256, now.sha256)
+        return [_Edit(file or "", file or "", is_known=False)] if one != other else []
+    sides = Counter(before.functions), Counter(now.functions)
+    different = {name for name, _ in (*(sides[0] - sides[1]), *(sides[1] - sides[0]))}
+    if not different or (before.source == now.source and before.source is not None):
+        return []
+    if known := _rewritten(before, now, different):
+        return known
+    if different == {FOR_ARCHITECTURES}:
+        return [_Edit(file or "", file or "", is_known=False)]
+    files = _files(_edited_files(before, now))
+    both = dict(before.functions).keys() & dict(now.functions).keys() & different
+    names = sorted(filter(None, both - {FOR_ARCHITECTURES}))
+    return [_Edit(name, files, is_known=False) for name in names or [""]]

@@ -34,7 +34,7 @@ from numba_cuda_autolink.short_tracebacks import without_warnings
 from ..function_code.build_record import BuildFacts, BuildRecord, CallRecord, FunctionRecord, as_written
 from ..protocol.kernel_signatures import arguments_text
 from . import formatting
-from .cxx_definitions import definitions
+from .cxx_definitions import definitions, digest_of_text
 from .inlining import function_reports, has_functions, with_inlining
 from .listings import listings_of
 from .machine_code import calls_in, disassemble
@@ -330,23 +330,29 @@ class _Called:
         return ((FOR_ARCHITECTURES, (self.source_of(item, headers) or "")[:_SHORT]), *functions)
 
     def definitions_in(
-        self, item: LinkedInput, headers: _Headers | None, functions: Iterable[tuple[str, str]]
-    ) -> tuple[tuple[str, str], ...]:
-        """Return the *functions* that the source of *item* or its *headers* define, with digests of the definitions."""
+        self,
+        item: LinkedInput,
+        headers: _Headers | None,
+        names: Iterable[str],
+        functions: Iterable[tuple[str, str]],
+    ) -> tuple[tuple[str, str, str], ...]:
+        """Return what the source of *item* and its *headers* define of the called functions with these *names*, of the
+        *functions* that they lead to, and of what these name."""
         source = self.known.get(_key(item))
         if source is None or headers is None:
             return ()
-        return definitions((name for name, _ in functions), (source.text, *(text for _, text in headers)))
+        texts = ("", source.text), *((os.path.basename(path), text) for path, text in headers)
+        return definitions((*names, *(name for name, _ in functions)), texts)
 
     def source_of(self, item: LinkedInput, headers: _Headers | None) -> str | None:
-        """Return one digest for the source of *item* and its *headers*, without what depends on options and on places:
-        line markers, and the digits in names of functions that calls by name write; or for the Python function of
-        *item*; ``None`` if that is not known."""
+        """Return one digest for the source of *item* and its *headers*, without comments, and without what depends on
+        options and on places: line markers, and the digits in names of functions that calls by name write; or for the
+        Python function of *item*; ``None`` if that is not known."""
         source = self.known.get(_key(item))
         if source is None or headers is None:
             return source.made_of or None if source is not None else None
-        text = _HASH.sub("", _MARKER.sub("", source.text))
-        return sha256(repr((text, *(text for _, text in headers))).encode())
+        texts = _HASH.sub("", source.text), *(text for _, text in headers)
+        return sha256(repr([*map(digest_of_text, texts)]).encode())
 
 
 def _code(
@@ -359,7 +365,7 @@ def _code(
     """Return the record of *item*, which may be a part of a translation *unit* that defines *symbols* and reads
     *headers*."""
     what = item.kind, item.name, item.size, item.sha256, item.origins
-    files = tuple((os.path.basename(path), sha256(text.encode())[:_SHORT]) for path, text in headers or ())
+    files = tuple((os.path.basename(path), digest_of_text(text)) for path, text in headers or ())
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
     if unit is not None:
         own = called.named_in(item, defines or ())
@@ -367,7 +373,7 @@ def _code(
         source = called.source_of(item, headers)
         functions = called.comparable_of(item, headers, own)
         options = item.options
-        written = called.definitions_in(item, headers, functions)
+        written = called.definitions_in(item, headers, own, functions)
         return CodeReport(
             *what,
             unit.compiled,
@@ -387,7 +393,7 @@ def _code(
     source = called.source_of(item, headers)
     parts = tuple(_code(part, symbols, called, headers, item) for part in item.parts)
     report = CodeReport(*what, item.compiled, defines, undefined, content, source, functions, options=item.options)
-    written = called.definitions_in(item, headers, functions)
+    written = called.definitions_in(item, headers, names, functions)
     return replace(report, parts=parts, files=files, detail=called.detail_of(item), definitions=written)
 
 
@@ -404,7 +410,6 @@ _LINE = re.compile(r"\.loc\b[^\n]*\n|^\$L__(?!BB)\w+:[ \t]*\n", re.MULTILINE)  #
 # What code for only some architectures names: an edit of it need not be in what is compiled for another one.
 _BY_ARCH = re.compile(r"__CUDA_ARCH|\bNV_(?:IF|DISPATCH|PROVIDES|IS)_")
 _HASH = re.compile(r"(?<=_)(?:[0-9a-f]{16}|[0-9A-F]{16})(?![0-9A-Za-z])")
-_MARKER = re.compile(r"^#line .*\n", re.MULTILINE)
 _WRITTEN = re.compile(r"_ZNK?(?:3nca|\d+nca_(?:python|functor)_|\d+\w+?_[0-9a-f]{16}_functor)|cxx_\w+_[0-9a-f]{16}")
 _SHORT = 12  # characters of a digest
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")

@@ -106,7 +106,8 @@ def _of_build(
         edits = [*edits_of_files(arch, pairs)]
     yield from compiled_with
     yield from edits
-    yield from changes_of_calls(arch, pairs, same_link)
+    of_calls = [*changes_of_calls(arch, pairs, same_link)]
+    yield from of_calls
     same_kind = before.result.kind == now.result.kind  # of others, nothing can be compared
     if same_kind:
         yield from changes_of_inlining(arch, before.calls, now.calls, pairs, same_link)
@@ -120,7 +121,7 @@ def _of_build(
     yield from _of_functions(arch, before.result, now.result) if same_kind else ()
     if given[0] != given[1]:  # else it differs by the kernel's module or types
         yield from differing(arch, "entry name", before.entry_name, now.entry_name)
-    if same_code and not edits and not compiled_with:
+    if same_code and given[0] == given[1] and not edits and not compiled_with and not of_calls:
         yield from _of_machine_code(arch, before, now)
     elif before.arch == now.arch and _has_same_instructions(before.result, now.result):
         yield Change(arch, f"the machine code is the same{_DATA if _has_other_data(before.result, now.result) else ''}")

@@ -50,10 +50,16 @@ _IN_COMMON: tuple[Callable[[CallReport], Hashable], ...] = (
 )
 
 
+def _place(call: CallReport) -> tuple[str, list[str]]:
+    return call.text, [frame.function for frame in call.chain]
+
+
 def pair_calls(before: Sequence[CallReport], now: Sequence[CallReport]) -> list[Pair]:
-    """Return calls that are the same one in both reports, in the order of *now*, then those that are gone: those at
-    both ends that are equal, and of the others the first with the first, the second with the second of those that have
-    the most in common."""
+    """Return calls that are the same one in both reports, in the order of *now*, then those that are gone: all in order
+    where the lines of all are the same; else those at both ends that are equal, and of the others the first with the
+    first, the second with the second of those that have the most in common."""
+    if [*map(_place, before)] == [*map(_place, now)]:
+        return [*zip(before, now, strict=True)]
     keys = [[_IN_COMMON[0](call) for call in some] for some in (before, now)]
     first, last = 0, 0
     shorter = min(len(before), len(now))

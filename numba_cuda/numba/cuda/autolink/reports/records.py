@@ -35,22 +35,24 @@ class CodeReport:
         The digest of the functions that the kernel calls in it, as they are for one architecture, whatever else the
         code contains; ``None`` where the format does not show them.
     source:
-        The digest of a source's text and of the headers that it reads besides CUDA's, or of the Python function that
-        C++ calls; ``None`` of other code, and where the headers were edited since the build.
+        The digest of a source's text and of the headers that it reads besides CUDA's, without comments, or of the
+        Python function that C++ calls; ``None`` of other code, and where the headers were edited since the build.
     functions:
         The functions and variables that its called functions lead to, with these, as pairs of a name and a digest,
         which can be compared between architectures; empty where they cannot be read, of a translation unit with
         ``parts``, and of functions in Python.
     definitions:
-        The names of ``functions`` without their namespaces and arguments, and of functions that these name, with
-        digests of the definitions that the files have.
+        The definitions of ``functions``, and of the types, macros, variables and functions that these name, as the
+        files have them: the name with namespaces and without arguments, the file, which is empty for the source's own
+        text, and a digest.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
         has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
     detail:
         What tells a Python function that C++ calls from others of its name: `` at ops.py:3``, `` with n=2.0``.
     files:
-        The files that a source reads besides CUDA's, that of its library included, as pairs of a name and a digest.
+        The files that a source reads besides CUDA's, that of its library included, as pairs of a name and a digest
+        without comments.
     options:
         The compile options of a source, as pairs of a name and a text: ``("use_fast_math", "True")``, ``("-DTILE",
         "16")``.
@@ -72,7 +74,7 @@ class CodeReport:
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     detail: str = ""
-    definitions: tuple[tuple[str, str], ...] = ()
+    definitions: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def title(self) -> str:

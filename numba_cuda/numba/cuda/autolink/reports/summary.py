@@ -120,4 +120,6 @@ def resources(result: ResultReport) -> list[tuple[str, str]]:
     if stores is not None and loads is not None:
         spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
+    elif result.registers is not None:  # ptxas counts them in a link that is asked for its log
+        found.append(("register spills", "not known"))
     return found

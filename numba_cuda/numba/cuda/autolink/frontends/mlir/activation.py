@@ -52,7 +52,7 @@ from ...protocol.typing_diagnosis import diagnose
 from . import emulated_driver
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, constant_of_attribute, is_called_object, refresh_typing
-from .linker import KEY, CallLinker, explain, linker_for, wrap_callbacks
+from .linker import FUNCTION, KEY, CallLinker, explain, linker_for, wrap_callbacks
 from .lowered_values import lower_enumerator, lower_named_tuple, lower_record_array, number_of
 from .type_translation import MLIR
 
@@ -344,6 +344,7 @@ def _create_linker(original: Any, lower: Any) -> Any:
     numba-cuda-mlir's own classes."""
     if any(isinstance(item, LinkableCode) for item in lower._linked_external_link_items):
         _external(lower)
+    lower.metadata[FUNCTION] = lower.func_ir.func_id
     return linker_for(lower) if KEY in lower.metadata else original(lower)
 
 

@@ -37,10 +37,11 @@ from ...function_code.build_record import (
 )
 from ...function_code.emulated_texts import emulated_texts
 from ...function_code.function_code import FunctionCode
+from ...function_code.inlined_functions import InlinedFunctions
 from ...protocol.kernel_signatures import kernel_argument_types
 from .activation import active as active
 from .emulated_driver import is_emulated
-from .linker import KEY, SetUp, TearDown, compiled_for
+from .linker import FUNCTION, KEY, SetUp, TearDown, compiled_for
 from .type_translation import MLIR, to_core
 
 _CARVEOUTS: dict[str, Any] = {"default": -1, "maxl1": 0, "maxshared": 100}
@@ -91,7 +92,7 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
 
 def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | None) -> BuildRecord:
     metadata = compiled.metadata
-    external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
+    external = metadata.get(KEY) or _without_external_code(dispatcher, compiled)
     target = compiled_for(external)
     plan = external.plan(target)
     if output == "ptx" and not is_emulated():
@@ -133,8 +134,8 @@ def _emulated_texts(compiled: Any) -> list[str]:
     return [mlir_optimization.get_lto_ptx(compiled) if own.kind is kinds.LTO_IR else metadata["ptx"]]
 
 
-def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
-    options = dispatcher.targetoptions
+def _without_external_code(dispatcher: Any, compiled: Any) -> FunctionCode:
+    options, metadata = dispatcher.targetoptions, compiled.metadata
     lto, debug, lineinfo = (bool(options.get(name)) for name in ("lto", "debug", "lineinfo"))
     capability = ComputeCapability.parse(metadata["gpu_target"]["linker_arch"])
     target = Target(capability, lto=lto, debug=debug, lineinfo=lineinfo)
@@ -142,6 +143,9 @@ def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     external.entry_name = metadata["func_name"]
     code = dispatcher.py_func.__code__
     external.calls.filename, external.calls.line = code.co_filename, code.co_firstlineno
+    if (func_id := metadata.get(FUNCTION)) is not None:  # it was compiled in this process
+        external.calls.note_compiled(func_id.func, compiled.signature.args)
+        InlinedFunctions.of(func_id).add_to(external, func_id.func)
     return external
 
 

@@ -35,6 +35,7 @@ from .emulated_driver import is_emulated
 
 # The key of a function's metadata under which numba-cuda-mlir keeps what it needs linked.
 KEY = "numba_cuda_autolink"
+FUNCTION = "numba_cuda_autolink_function"  # and the key of its identity
 
 
 class CallLinker:

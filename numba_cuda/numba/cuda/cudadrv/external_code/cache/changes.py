@@ -171,12 +171,15 @@ def edit_in_words(edited: str) -> str:
 
 
 def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return which lines were edited in the files of the Python functions of two kernels, as ``m.py: line 8``."""
+    """Return which lines were edited in the files of the Python functions of two kernels, as ``m.py: line 8``, and in
+    the classes of their objects."""
     own = os.path.basename(fact(after, "path"))
     files = ((own if label == OWN_FILE else label.removeprefix(FILE), label) for label, _ in after.lines)
     python = [(file, label) for file, label in files if label.startswith(FILE) and file.endswith((own, ".py"))]
     edited = ((file, changed_lines(label, before, after)) for file, label in python)
-    return [f"{file}{lines}" for file, lines in edited if lines]
+    found = {file: f"{file}{lines}" for file, lines in edited if lines}
+    of_classes = {each.partition(": ")[0]: each for each in _edits_of_classes(before, after)}
+    return [*(of_classes | found).values()]
 
 
 class _Change(NamedTuple):
@@ -403,7 +406,11 @@ def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: Stored
     if label in _CONTENT:
         place = facts.new.get((subject, f"{PLACE_OF}{label}"), "")
         lines = changed_lines(f"{label} {subject}", before, after)
-        of = f" of {place}" if lines and place else _edits_of_classes(before, after) if label == "source" else ""
+        if label == "file" and not lines and all(f"{FILE}{subject}" in dict(each.lines) for each in (before, after)):
+            return [f"{subject or label} changed in the ends of its lines"]
+        of = f" of {place}" if lines and place else ""
+        if label == "source" and not of and (edited := _edits_of_classes(before, after)):
+            of = f" ({', '.join(edited)})"
         return [f"{subject or label} changed{lines}{of}"]
     if label == "headers":
         return ["headers of CUDA or of another package changed"]
@@ -421,15 +428,11 @@ def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: Stored
     return [f"{_difference(change)}{f' ({place})' if place else ''}"]
 
 
-def _edits_of_classes(before: StoredEntry, after: StoredEntry) -> str:
-    """Return which lines were edited of the classes of objects that provide sources, as `` (power.py: line 22)``."""
-    edited = (
-        (label.rpartition(" in ")[2], changed_lines(label, before, after))
-        for label, _ in after.lines
-        if label.startswith(CLASS)
-    )
-    found = [f"{file}{lines}" for file, lines in edited if lines]
-    return f" ({', '.join(found)})" if found else ""
+def _edits_of_classes(before: StoredEntry, after: StoredEntry) -> list[str]:
+    """Return which lines were edited of the classes of objects that provide code, as ``power.py: line 22``."""
+    labels = [label for label, _ in after.lines if label.startswith(CLASS)]
+    edited = ((label.rpartition(" in ")[2], changed_lines(label, before, after)) for label in labels)
+    return [f"{file}{lines}" for file, lines in edited if lines]
 
 
 def _difference(change: _Change) -> str:

@@ -556,7 +556,8 @@ class Times(autolink.DeviceCallable):
 
     def __numba_cuda_link__(self, x):
         head = 'extern "C" __device__ float times(float x)'
-        lines = head, "{", f"    const int n = {self.n};", "    return n * x;", "}"
+        lines = head, "{", f"    const int n = {self.n};", "    return n * x;", "}", head.replace("times", "twice")
+        lines += ("{ return 2 * x; }",)
         return autolink.CUDASource("\\n".join(lines), name="times.cu")
 
 
@@ -580,6 +581,17 @@ def test_lines_of_one_kernel_of_a_factory_are_not_those_of_another(files):
     assert run(files) == said
     rewrite(files / "m.py", ("return n / x", "return n - x"))
     assert run(files) == said
+    rewrite(files / "m.py", ('Extern("times"', 'Extern("twice"'))
+    assert run(files) == ["m.py:kernel: m.py changed: line 10 (2 builds)"]
+
+
+def test_an_edit_of_an_object_in_another_file_is_placed(files):
+    beginning, end = JOBS.split("def job")
+    (files / "objects.py").write_text(beginning)
+    (files / "m.py").write_text(f"from numba.cuda import autolink\nfrom objects import Times\n\n\ndef job{end}")
+    run(files)
+    rewrite(files / "objects.py", ('Extern("times"', 'Extern("twice"'))
+    assert run(files) == ["m.py:kernel: objects.py changed: line 10 (2 builds)"]
 
 
 CLOSURES = """\
@@ -1095,6 +1107,13 @@ def test_a_header_that_is_found_elsewhere_is_named(files):
     build(files / "m.py")
     assert told()[0] == "sm_90   m.py:kernel: gain.h: inc/gain.h -> gain.h"
     assert told("ten.cu", "program")[0] == "sm_90   ten.cu: gain.h: inc/gain.h -> gain.h"
+
+
+def test_other_ends_of_lines_are_told(files):
+    build(files / "m.py")
+    (files / "ten.cu").write_text(SOURCE, newline="\r\n")
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: ten.cu changed in the ends of its lines"
 
 
 def test_a_header_that_hides_another_is_named(files):

@@ -234,7 +234,9 @@ def test_another_architecture_names_what_was_edited_alone(reported):
     before = reported()
     assert of_code(before, reported(cc=(10, 0))) == []
     assert of_code(before, reported(HELPER, cc=(10, 0))) == [HELPER_EDITED]
-    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == ["ops.cu was edited"]
+    assert of_code(before, reported(("x * 8", "x * 7"), cc=(10, 0))) == [
+        "other(float) in ops.cu, called by first(float64), was edited"
+    ]
 
 
 @pytest.mark.parametrize(("cc", "arch"), [("9.0a", "sm_90a"), ("10.0", "sm_100")])
@@ -282,8 +284,9 @@ def test_an_edited_line_among_calls_of_the_same_functions_is_the_one_that_is_nam
     now = called_in_turn(front_end, tmp_path / "turns.py", edited)
     assert of_calls(before, now) == [(f"call at turns.py:{at + 2}", f"f{at % 2}(float32)", "f2(float32)")]
     without = called_in_turn(front_end, tmp_path / "turns.py", [*calls[:at], *calls[at + 1 :]])
-    ((what, gone, nothing),) = of_calls(before, without)
-    assert what.startswith(f"call f{at % 2}(float32) at turns.py:") and gone.startswith("inlined; ") and nothing is None
+    ((what, *sides),) = of_calls(before, without)
+    assert what.startswith(f"call removed: f{at % 2}(float32) at turns.py:") and what.endswith(", inlined")
+    assert sides == [None, None]
 
 
 def test_two_calls_that_change_places_are_the_same(front_end, tmp_path):
@@ -506,7 +509,7 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("x * 2.0f", "x - 2.0f", ["deep(float), called by f(float32), was changed by an edit of util.cuh"]),
+        ("x * 2.0f", "x - 2.0f", ["deep(float) in util.cuh, called by f(float32), was edited"]),
         ("{1, 2, 3}", "{1, 5, 3}", ["table in edited.cu, used by h(float32), was edited"]),
         ("__noinline__ ", "", ["slow(float) in edited.cu was edited"]),
         ("k=2.0", "k=5.0", ["k in grow (edited.py:3): 2.0 → 5.0"]),
@@ -530,6 +533,74 @@ def test_each_effect_has_its_cause_with_its_file(front_end, tmp_path, old, new, 
 
     found = [each for each in changes(report(old, old), report(old, new)) if each.is_edit or " in grow" in each.what]
     assert [str(each).removeprefix("sm_90: ") for each in found] == expected
+
+
+TYPES = {
+    "types.cu": """
+#include "types.cuh"
+struct P { float a; float b; };
+enum Mode { slow = 1, fast = 2 };
+typedef float real;
+template <class T> struct Tr { static constexpr int n = 3; };
+namespace geo { struct Q { P p; int n; __device__ float len() const { return p.a * n; } }; }
+__device__ float f1(float x) { P p{x, x * 2}; return p.a * p.a + p.b; }
+__device__ float f2(float x) { geo::Q q{{x, 1}, 3}; return q.len(); }
+__device__ float f3(float x) { return x * fast + real(x) / 3; }
+__device__ float f4(float x) { return x * Tr<int>::n; }
+__device__ float f5(float x) { V v{x, 2}; return v.a * v.a + v.b; }
+__device__ float f6(float x) {
+#ifdef EXTRA
+    return x + 1;
+#else
+    return x - 1;
+#endif
+}
+__device__ __noinline__ float f7(float x) { return helper(x) / x; }
+""",
+    "types.cuh": """
+struct V { float a, b; };
+__device__ __noinline__ float helper(float x) { return x * 3; }
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        (
+            [("float a; float b;", "float b; float a;")],
+            ["P in types.cu, used by f1(float32) and f2(float32), was edited"],
+        ),
+        ([("fast = 2", "fast = 4")], ["Mode in types.cu, used by f3(float32), was edited"]),
+        ([("float real", "double real")], ["real in types.cu, used by f3(float32), was edited"]),
+        ([("n = 3; }", "n = 4; }")], ["Tr in types.cu, used by f4(float32), was edited"]),
+        ([("float a, b;", "float b, a;")], ["V in types.cuh, used by f5(float32), was edited"]),
+        ([("p.a * n;", "p.b * n;")], ["geo::Q::len() const in types.cu, called by f2(float32), was edited"]),
+        ([("struct V", "#define EXTRA 1\nstruct V")], ["f6(float) was changed by an edit of types.cuh"]),
+        (
+            [("helper(x) / x", "helper(x) * x"), ("x * 3;", "x * 5;")],
+            ["helper(float) in types.cuh, called by f7(float32), was edited", "f7(float) in types.cu was edited"],
+        ),
+        ([("struct V", "// a comment\nstruct V"), ("x - 1", "x - 2")], ["f6(float) in types.cu was edited"]),
+        ([("float f6(float x)", "float f6(double x)")], ["f6(double) in types.cu was edited"]),
+    ],
+)
+def test_a_function_was_edited_only_if_its_own_text_differs(front_end, tmp_path, edited, expected):
+    def report(*edited):
+        texts = TYPES
+        for old, new in edited:
+            assert any(old in text for text in texts.values())
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        names = {"library": autolink.cxx(tmp_path / "types.cu")}
+        source = f"def kernel(x):\n    x[0] = {' + '.join(f'library.f{n}(x[{n}])' for n in range(1, 8))}\n"
+        linecache.cache["<types>"] = 1, None, source.splitlines(keepends=True), "<types>"
+        exec(compile(source, "<types>", "exec"), names)
+        return autolink.report(front_end.cuda.jit(names["kernel"]), "void(float32[::1])", cc=CC)
+
+    found = [each for each in edits(report(), report(*edited)) if "machine code" not in each]
+    assert found == expected
 
 
 CLOSURES = """
@@ -796,6 +867,116 @@ def test_an_option_of_the_kernel_is_named_once_and_causes_come_before_effects(fr
             assert "entry name" in [each.what for each in found] or front_end.name != "numba-cuda"
 
 
+def report_of(text, cuda=cuda, path="<edited>", **names):
+    """Return the report of the ``kernel`` in *text*."""
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+    names |= {"cuda": cuda, "autolink": autolink, "__name__": "edited"}
+    exec(compile(text, path, "exec"), names)
+    return autolink.report(names["kernel"], "void(float32[::1])", cc=CC)
+
+
+WITHOUT_EXTERNAL_CODE = """@cuda.jit(device=True)
+def inner(x):
+    return x * 0.5
+@cuda.jit
+def kernel(x):
+    x[0] = inner(x[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [("x * 0.5", "x * 0.25", "inner (<edited>:1)"), ("(x[0])", "(x[1])", "kernel (<edited>:4)")],
+)
+def test_an_edit_of_a_kernel_without_external_code_is_named(front_end, old, new, expected):
+    before = report_of(WITHOUT_EXTERNAL_CODE, front_end.cuda)
+    now = report_of(WITHOUT_EXTERNAL_CODE.replace(old, new), front_end.cuda)
+    assert edits(before, now) == [f"{expected} was edited"]
+
+
+POWERS = """
+class Power(autolink.DeviceCallable):
+    def __init__(self, n):
+        self.n = n
+    def __repr__(self):
+        return f"Power(n={self.n})"
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"power_{self.n}", returns=x, args={"x": x})
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(
+            f'extern "C" __device__ float power_{self.n}(float x) {{ return powf(x, {self.n}.5f) + 1; }}')
+a, b, c, d, e = map(Power, range(5))
+@cuda.jit
+def kernel(x):
+    x[0] = a(x[0]) + b(x[1]) + c(x[2]) + d(x[3]) + e(x[4])
+"""
+
+
+def test_calls_of_lines_that_are_the_same_are_paired_in_order(front_end):
+    before = report_of(POWERS, front_end.cuda)
+    now = report_of(POWERS.replace("range(5)", "range(1, 6)"), front_end.cuda)
+    (change,) = [each for each in changes(before, now) if "calls" in each.what]
+    assert change.what == "5 calls at <edited>:15"
+    assert change.before == "Power(n=0)(float32), Power(n=1)(float32), Power(n=2)(float32) and 2 more"
+    assert change.now == "Power(n=1)(float32), Power(n=2)(float32), Power(n=3)(float32) and 2 more"
+
+
+def test_one_edit_of_a_class_is_one_line(front_end):
+    before, now = (report_of(POWERS.replace("+ 1", f"+ {number}"), front_end.cuda) for number in (1, 2))
+    of = "Power(n=0)(float32), Power(n=1)(float32), Power(n=2)(float32) and 2 more"
+    powers = "power_0, power_1, power_2, power_3 and power_4"
+    assert edits(before, now) == [f"{powers}, used by {of}, were edited"]
+
+
+CALLS = """
+lib = autolink.cxx("__device__ float f(float x) { return x / 3; } __device__ float g(float x) { return x * x; }")
+lam = lib.expr("[](float x) { return x * 2; }")
+@cuda.jit
+def kernel(x):
+    x[0] = lib.f(x[0])
+    x[1] = lam(x[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("lib.f(x[0])", "lib.f(x[0]) + lib.g(x[2])", "call added: g(float32) at <edited>:6, inlined"),
+        ("    x[0] = lib.f(x[0])\n", "", "call removed: f(float32) at <edited>:6, inlined"),
+    ],
+)
+def test_a_call_that_is_added_or_removed_is_said_so(front_end, old, new, expected):
+    found = edits(report_of(CALLS, front_end.cuda), report_of(CALLS.replace(old, new), front_end.cuda))
+    assert found[:2] == ["kernel (<edited>:4) was edited", expected]
+
+
+def test_a_renamed_expression_is_told_by_its_names(front_end):
+    found = changes(report_of(CALLS, front_end.cuda), report_of(CALLS.replace("lam", "lom"), front_end.cuda))
+    (call,) = [each for each in found if each.what.startswith("call")]
+    assert str(call).endswith("call at <edited>:7: lam(float32) → lom(float32)")
+
+
+def test_machine_code_is_the_same_with_line_information():
+    before, now = report_of(CALLS), report_of(CALLS.replace("cuda.jit", "cuda.jit(lineinfo=True)"))
+    assert [each.what for each in changes(before, now)][-1] == "the machine code is the same"
+
+
+def test_other_instructions_are_told_only_where_no_change_is_known(front_end):
+    template = """
+lib = autolink.cxx('''
+__device__ __noinline__ float slow(float x) { float s = 0; for (int i = 1; i < 9; ++i) s = s * x + 1.0f / i; return s; }
+template <int N> __device__ float power(float x) { float r = 1; for (int i = 0; i < N; ++i) r *= x; return r; }
+''')
+power = lib["power<3>"]
+@cuda.jit
+def kernel(x):
+    x[0] = lib.slow(x[0]) + power(x[1])
+"""
+    before, now = (report_of(each, front_end.cuda) for each in (template, template.replace("power<3>", "power<4>")))
+    whats = [each.what for each in changes(before, now)]
+    assert whats[0].startswith("call at ") and not [what for what in whats if "other instructions" in what]
+
+
 IN_A_FOLDER = """
 HERE = Path(__file__).parent
 ops = autolink.cxx(HERE / "ops.cu", include_paths=[HERE / "include"])
@@ -848,7 +1029,7 @@ def test_a_file_is_compared_by_its_content_in_another_folder(front_end, tmp_path
     edits = [
         ("return x * 2", "return x * 5", "op (kernels.py:17) was edited"),
         ("sinf(x)", "cosf(x)", "wave(float) in ops.cu was edited"),
-        ("x - GAIN", "x + GAIN", "read_one, used by Read()(float32), was changed by an edit of read.cu"),
+        ("x - GAIN", "x + GAIN", "read_one in read.cu, used by Read()(float32), was edited"),
     ]
     for number, (old, new, what) in enumerate(edits):
         found = changes(before, report(f"now{number}", old, new))

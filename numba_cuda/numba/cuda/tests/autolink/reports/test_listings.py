@@ -492,7 +492,7 @@ def test_what_changed_between_two_reports(report):
     (of_kernel,) = [line for line in lines if ": function " in line and "changed" in line]
     assert "nothing" not in of_kernel
     gone = f"listed_inlined(int32) at test_listings.py:{plain.builds[0].calls[0].line}"
-    assert f"sm_90: call {gone}: inlined; listed_inlined.cu → nothing" in lines
+    assert f"sm_90: call removed: {gone}, inlined" in lines
     assert (
         f"sm_90: call listed_called(int32) at test_listings.py:{after.builds[0].calls[0].line}: called;"
         " listed_called.cu → called; other.cu" in lines  # the content is the same
@@ -532,7 +532,7 @@ def test_calls_are_the_same_one_where_their_source_is(tmp_path):
     replaced = reported("compared_three", *lines)
     assert changed(replaced) == [("2 calls at edited.py:2 and 4", False)]
     deleted = reported("compared_one", *lines[1:])
-    assert changed(deleted) == [("call compared_one(int32) at edited.py:2", True)]
+    assert changed(deleted) == [("call removed: compared_one(int32) at edited.py:2, inlined", True)]
 
 
 @pytest.mark.parametrize("as_file", [True, False])
@@ -587,7 +587,7 @@ def test_an_edit_is_found_in_a_report_for_another_architecture(tmp_path, cc, as_
     assert edits() == []
     assert edits("* 2", "* 3") == [f"f0(float){place} was edited"]
     assert edits("{3, 4}", "{3, 5}") == [f"table{place}, used by f2(float32), was edited"]
-    assert edits("y = 7", "y = 8") == [f"code of f1(float32){place} was edited"]  # which the caller passes
+    assert edits("y = 7", "y = 8") == [f"f1(float, float){place} was edited"]  # which the caller passes
     assert edits("x - 1", "x - 2") == [f"helper(float){place}, called by f0(float32) and f1(float32), was edited"]
 
 
@@ -693,6 +693,7 @@ def test_functions_of_a_renamed_file_are_compared_by_their_names():
 def test_two_architectures_are_compared_with_each_other():
     before, now = (build(kernel, cc=cc).report for cc in ((8, 0), (9, 0)))
     found = {change.what: change for change in changes(before, now)}
+    assert str(found.pop("architecture")) == "all: architecture: sm_80 → sm_90"
     assert {change.arch for change in found.values()} == {"sm_80 → sm_90"}
     assert "options" not in found
     assert found["result"].now.startswith("cubin, ")

@@ -79,7 +79,7 @@ class CodeReport:
     options: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     detail: str = ""
-    definitions: tuple[tuple[str, str], ...] = ()
+    definitions: tuple[tuple[str, str, str], ...] = ()
     @property
     def title(self) -> str: ...
     @property
