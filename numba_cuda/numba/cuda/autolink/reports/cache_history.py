@@ -42,6 +42,8 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     what_differs,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, PLACE_OF, StoredEntry
+from numba.cuda.cudadrv.external_code.cache.last_runs import BUILT_AGAIN
+from numba.cuda.cudadrv.external_code.cache.moved_kernels import changes_of_moved, moved_from
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
 
@@ -59,6 +61,9 @@ _LONGEST_BEGINNING = 60  # characters of a text
 KERNELS = "link", "kernel"
 
 _CACHED = " (cache=True)"
+# Of record types, as Record(a[type=int32;offset=0],b[type=float32;offset=4];8;False).
+_FIELD = re.compile(r"(\w+)\[type=([^;\[\]]*);offset=\d+(?:;title=\w+)?\](,?)")
+_SIZE_OF_RECORD = re.compile(r";\d+;(?:True|False)\)")
 _ANOTHER_NAME = "IPython has another name for its cell (line information)"
 _NOTEBOOKS = "notebook", "ipython"  # whose names are not known
 
@@ -68,12 +73,15 @@ class _Build:
     entry: StoredEntry
     before: StoredEntry | None  # the one that it is compared with
     new: str  # the architecture, output or text that it is the first of, where earlier ones of its name have others
+    is_moved: bool = False  # whether that was in another folder, which is gone
     compiled: _Build | None = None  # of a link, the kernel of ``cache=True`` that the same run compiled for it
 
     @functools.cached_property
     def changes(self) -> list[str]:
         """What changed since the one that it is compared with."""
-        return [] if self.before is None else known_changes(self.before, self.entry)
+        if self.before is None:
+            return []
+        return changes_of_moved(self.before, self.entry) if self.is_moved else known_changes(self.before, self.entry)
 
     @functools.cached_property
     def why(self) -> tuple[list[str], list[str]]:
@@ -107,7 +115,7 @@ def _lines(
     """Yield the lines, each with the entries that it is of."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    for of_run in _by_cause(_with_earlier(shown, known), names):
+    for of_run in _by_cause(_with_earlier(shown, known), names, _runs(known)):
         first = of_run[0]
         named = list(dict.fromkeys(_name_of(each, names) for each in of_run))
         count = len(of_run) if len(named) == 1 else 1
@@ -123,17 +131,27 @@ def _lines(
         yield f"{_written(first.entry)}  {_line(first, text)}{repeated}", [part.entry for part in parts]
 
 
-def _by_cause(builds: Iterable[_Build], names: Mapping[bytes, str]) -> list[list[_Build]]:
+def _runs(known: Iterable[StoredEntry]) -> Mapping[bytes, str]:
+    """Return the run that built each entry: of a program that of the first link that uses it."""
+    runs: dict[bytes, str] = {}
+    for entry in sorted(known, key=lambda each: each.written):
+        for digest in (entry.digest, *entry.uses):
+            if entry.run:
+                runs.setdefault(digest, entry.run)
+    return runs
+
+
+def _by_cause(builds: Iterable[_Build], names: Mapping[bytes, str], runs: Mapping[bytes, str]) -> list[list[_Build]]:
     """Return the *builds* that are told together: those of one run for the same cause, among which its workers may have
     built others, and successive ones."""
     found: list[list[_Build]] = []
     of_runs: dict[tuple[Any, ...], list[_Build]] = {}
     last: tuple[Any, ...] = ()
     for build in builds:
-        cause = _rebuilt_with(build, names)
+        cause = runs.get(build.entry.digest, ""), *_rebuilt_with(build, names)
         if cause == last:
             found[-1].append(build)
-        elif build.entry.run and cause in of_runs:
+        elif cause[0] and cause in of_runs:
             of_runs[cause].append(build)
             continue
         else:
@@ -147,11 +165,11 @@ def _rebuilt_with(build: _Build, names: Mapping[bytes, str]) -> tuple[Any, ...]:
     """Return what is the same for kernels that one run built again for the same cause."""
     entry, name = build.entry, _name_of(build, names)
     if build.made_with:
-        return entry.run, target_of(entry), f"{build.new}, {MADE_WITH}", name
+        return target_of(entry), f"{build.new}, {MADE_WITH}", name
     if build.before is None and not entry.base:
         return (entry.digest,)
     why = _describe(build, name).removeprefix(name)
-    return entry.run, target_of(entry), why, "" if entry.kind in KERNELS else name
+    return target_of(entry), why, "" if entry.kind in KERNELS else name
 
 
 def as_data(entries: Sequence[StoredEntry], known: Sequence[StoredEntry], *, every_kind: bool) -> list[dict[str, Any]]:
@@ -298,13 +316,17 @@ def _named(subject: Subject, file: str, entry: StoredEntry, with_types: bool = F
     if cell := fact(entry, CELL):
         file = cell if file in _NOTEBOOKS else f"{file} {cell}"
     if kernel:
-        types = f"({types_of(entry)})" if with_types else ""
+        types = f"({_SIZE_OF_RECORD.sub(')', _FIELD.sub(_field, types_of(entry)))})" if with_types else ""
         own = _entry_of(entry)
         given = f" as entry {own!r}" if own and (with_entry or own != kernel) else ""
         return f"{file}:{kernel}{types}{given}{_CACHED if 'kernel' in (entry.kind, fact(entry, 'kind')) else ''}"
     if file:
         return file
     return subject.name if entry.kind in ("program", "link", NOT_CACHED) else f"{entry.kind} {subject.name}"
+
+
+def _field(found: re.Match[str]) -> str:
+    return f"{found[1]}: {found[2]}{', ' if found[3] else ''}"
 
 
 def _line(build: _Build, text: str) -> str:
@@ -337,7 +359,10 @@ def _with_earlier(entries: Iterable[StoredEntry], known: Iterable[StoredEntry]) 
         new = _first_of(entry, of_name)
         if is_inline(entry) and not of_name and any(each.name == entry.name for each in earlier if earlier[each]):
             new = f" of {_beginning(entry)}"
-        found.append(_Build(entry, before, new))
+        moved = before is None and not entry.base and not of_name
+        of_others = (each for some in earlier.values() for each in some)
+        before = moved_from(entry, of_others) if moved else before
+        found.append(_Build(entry, before, new, is_moved=moved and before is not None))
         of_name.append(entry)
     return sorted(_paired(found)[::-1], key=lambda each: each.entry.kind == NOT_CACHED)
 
@@ -411,7 +436,8 @@ def _first_of(entry: StoredEntry, earlier: Sequence[StoredEntry]) -> str:
         if earlier and not alike:
             return f" {word}{quality(entry)}" if quality(entry) else ""
         earlier = alike
-    return ""
+    is_other_call = earlier and fact(entry, "kernel") and all(types_of(each) != types_of(entry) for each in earlier)
+    return " for these types" if is_other_call else ""
 
 
 def _beginning(entry: StoredEntry) -> str:
@@ -458,7 +484,7 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
     if fact(entry, DAMAGED):
         return ["its entry was damaged"], []
     if entry.base == entry.digest:
-        return ["built again, as its entry had been removed from the cache"], []
+        return [BUILT_AGAIN], []
     if before is None and entry.base:
         return [REMOVED], []
     if before is None:

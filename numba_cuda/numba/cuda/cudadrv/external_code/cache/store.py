@@ -18,7 +18,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
@@ -29,7 +29,8 @@ from .cells import CELL, is_named_otherwise
 from .changes import REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
-from .last_runs import LastRuns, current_run
+from .last_runs import BUILT_AGAIN, LastRuns, current_run
+from .moved_kernels import changes_of_moved, moved_from
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 
@@ -40,9 +41,9 @@ _MEMORY_BYTES = 256 << 20
 _LONGEST_SETTLING = 0.2  # seconds
 
 Origin = Literal["memory", "disk", "image", "remote", "built"]
-# What a later miss of the same kind and name is compared with, while misses are logged.
-_MOST_SEEN = 8
-_MOST_READ = 1000  # entries on disk for that, in some 40 ms
+# Entries on disk with which a miss is compared while misses are logged, read in some 40 ms.
+_MOST_READ = 1000
+_MOST_SEEN = 8  # and those of this process, of one kind and name
 _Seen: TypeAlias = collections.defaultdict[tuple[str, str], collections.deque[StoredEntry]]
 
 # The kinds that another machine can use: no pickles, and nothing that is only true here.
@@ -130,6 +131,8 @@ class CacheStore:
         self.remote = self._remote()
         self.statistics = Statistics()
         self._used: dict[bytes, StoredEntry] = {}
+        self._bases: dict[bytes, bytes] = {}
+        self._seen: _Seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
         self._has_built = False
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
@@ -361,6 +364,7 @@ class CacheStore:
             self.remote.write(key.digest, pack(key, data))
 
     def _note_use(self, key: CacheKey) -> None:
+        self._bases.pop(key.digest, None)
         if key.subject:
             self._runs.note(key, has_built=self._has_built)
 
@@ -397,6 +401,11 @@ class CacheStore:
     def _base_digest(self, key: CacheKey) -> bytes:
         """Return the digest of the base of *key*, which may have been removed from the disk; its own if it was built
         before, and removed."""
+        if key.digest not in self._bases:  # found before its entry is written
+            self._bases[key.digest] = self._find_base(key)
+        return self._bases[key.digest]
+
+    def _find_base(self, key: CacheKey) -> bytes:
         used = any(key.digest in each for each in self._runs.earlier(key.subject))
         if used and self.disk.entry(key.digest) is None:
             return key.digest
@@ -427,35 +436,59 @@ class CacheStore:
             logger.debug("%s from %s in %.2f ms", key, origin, milliseconds)
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
-            logger.debug("%s %s; %s", key, what, self._why_missed(key))
+            why = self._why_missed(key)
+            logger.debug("%s %s%s", key, what, f"; {why}" if why else "")
         self._see(key)
 
     def _see(self, key: CacheKey) -> None:
         self._seen[key.kind, key.name].append(described(key))
 
     @functools.cached_property
-    def _seen(self) -> _Seen:
-        """The latest entries of each kind and name: those of this process, and those that were on disk when the first
-        miss was logged, if there were few."""
-        seen: _Seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
-        self._has_read_disk = not self.disk.has_more_than(_MOST_READ)
-        for entry in sorted(self.disk.entries() if self._has_read_disk else (), key=lambda entry: entry.written):
-            seen[entry.kind, entry.name].append(entry)
-        return seen
+    def _found(self) -> Mapping[tuple[str, str], Sequence[StoredEntry]] | None:
+        """The entries of each kind and name that were on disk when the first miss was logged; ``None`` if these were
+        too many."""
+        if self.disk.has_more_than(_MOST_READ):
+            return None
+        found = collections.defaultdict[tuple[str, str], list[StoredEntry]](list)
+        for entry in sorted(self.disk.entries(), key=lambda entry: entry.written):
+            found[entry.kind, entry.name].append(entry)
+        return found
 
     def _why_missed(self, key: CacheKey) -> str:
-        """Return what changed since the nearest of the latest entries of what *key* is of, on disk or in this process,
-        as ``cache why`` does."""
+        """Return what changed since the build that *key* is compared with, as ``cache why`` does; nothing if that is
+        not known."""
         if key.digest in self.disk.damaged:
             return "its entry was damaged"
         entry = described(key)
-        before = self._base(key) if key.subject else None
-        if before is None and key.subject and self._removed(key):
+        found = None if self._found is None else self._found.get((key.kind, key.name), ())
+        if not key.subject:
+            return self._why_compiled(entry, found)
+        if self._base_digest(key) == key.digest:
+            return BUILT_AGAIN
+        if (before := self._base(key)) is None:
+            if found is None:
+                return "cache why shows earlier builds"
+            alike = (each for each in of_same_call(entry, found) if made_with(each) == made_with(entry))
+            before = next((each for each in [*alike][::-1] if each.run != current_run()), None)
+        if before is not None:
+            return ", ".join(changes_in_words(before, entry))
+        if self._removed(key):
             return REMOVED
-        before = before or nearest(entry, of_same_call(entry, self._seen[key.kind, key.name]))
-        if before is None:
-            return "first build" if self._has_read_disk else "cache why shows earlier builds"
-        return ", ".join(changes_in_words(before, entry))
+        before = moved_from(entry, found or ())
+        return "first build" if before is None else ", ".join(changes_of_moved(before, entry))
+
+    def _why_compiled(self, entry: StoredEntry, found: Sequence[StoredEntry] | None) -> str:
+        """Return what changed since the nearest of the *found* ones from before, or else of this process: nothing where
+        that may be of another text of the same name."""
+        if found is None:
+            return "cache why shows earlier builds"
+        own = of_same_call(entry, self._seen[entry.kind, entry.name])
+        before = nearest(entry, of_same_call(entry, found)) or nearest(entry, own)
+        if before is None or not entry.facts:
+            return ""
+        texts = [[each for each in some.facts if each[1] == "source"] for some in (before, entry)]
+        is_same = bool(fact(entry, "path")) or texts[0] == texts[1]
+        return ", ".join(changes_in_words(before, entry)) if is_same else ""
 
 
 _store: CacheStore | None = None  # of this process

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, from_dtype
 from numba.cuda import autolink
+from numba.cuda import types as numba_types
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
 from numba.cuda.cudadrv.external_code.cache.changes import changes_in_words
@@ -232,7 +234,7 @@ def test_an_edit_that_moves_lines_alone_is_named(files, old, line):
 def test_other_argument_types_are_told(files):
     build(files / "m.py")
     build(files / "m.py", "float64[::1]")
-    assert told()[0] == "sm_90   m.py:kernel(float64[::1]): first build"
+    assert told()[0] == "sm_90   m.py:kernel(float64[::1]): first build for these types"
 
 
 def test_the_names_that_are_printed_are_taken(files):
@@ -665,7 +667,7 @@ def test_a_kernel_of_a_moved_folder_has_its_lines_there(files):
         (files / "one" / name).write_text(text)
     run(files / "one")
     (files / "one").rename(files / "two")
-    assert run(files / "two") == ["two/m.py:kernel (cache=True): first build"]
+    assert run(files / "two") == [f"two/m.py:kernel (cache=True): another folder: {files / 'one'} -> {files / 'two'}"]
     rewrite(files / "two" / "m.py", ("more(float x)", "more(float y)"), ("x + 1", "y + 1"), ("N = 3", "N = 4"))
     lines = "value N: 3 -> 4 (m.py:8), inline C++ changed: line 7 of m.py"
     assert [line.partition("kernel")[2] for line in run(files / "two")] == [f" (cache=True): {lines}"]
@@ -1013,8 +1015,8 @@ def test_all_names_in_lines_are_taken_and_wrong_ones_are_answered(with_helpers, 
 
     build(with_helpers / "m.py")
     build(with_helpers / "m.py", "float64[::1]")
-    for types in "float32", "float64":
-        line = f"sm_90   m.py:kernel({types}[::1]): first build"
+    for types, new in ("float32", ""), ("float64", " for these types"):
+        line = f"sm_90   m.py:kernel({types}[::1]): first build{new}"
         assert line in told()
         assert told(f"m.py:kernel({types}[::1])") == ["sm_90   m.py:kernel: first build"]
     for cause in "shift", "helpers.py", "helpers.py:shift", "helpers.GAIN", "T":
@@ -1328,3 +1330,51 @@ def test_a_kernel_of_a_file_that_is_run_and_imported_has_its_module_named(files)
     (files / "n.py").write_text("import m")
     assert run(files) == ["m.py:kernel: first build"]
     assert run(files, "n.py") == ["m.py:kernel: imported as another module: __main__ -> m"]
+
+
+def test_a_kernel_whose_folder_moved_is_told_with_both_folders(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (folder := tmp_path / "p").mkdir()
+    (folder / "ten.cu").write_text(SOURCE)
+    source = KERNEL.replace("{file!r}", "__file__.replace('m.py', 'ten.cu')")
+    (folder / "m.py").write_text(source)
+    build(folder / "m.py", lineinfo=True)
+    other = folder.rename(tmp_path / "q")
+    reset_store()
+    build(other / "m.py", lineinfo=True)
+    moved = f"sm_90   q/m.py:kernel: another folder: {folder} -> {other}"
+    assert told() == [moved, "sm_90   p/m.py:kernel: first build"]
+    (deeper := tmp_path / "r").mkdir()
+    (deeper / "ten.cu").write_text(SOURCE.replace("10", "20"))
+    (deeper / "m.py").write_text(source.replace("N = 3", "N = 4"))
+    reset_store()
+    build(deeper / "m.py", lineinfo=True)
+    assert told()[0] == "sm_90   r/m.py:kernel: first build"  # the other one is there, too
+
+
+def test_a_first_build_for_other_types_is_told_and_records_are_short(files):
+    record = from_dtype(np.dtype([("a", np.int32), ("b", np.float32)]))
+    (files / "m.py").write_text(
+        f"from numba.cuda import autolink\nlib = autolink.cxx({str(files / 'ten.cu')!r})\n"
+        "def kernel(x, y):\n    y[0] = lib.ten(y[0])\n"
+    )
+    spec = importlib.util.spec_from_file_location("m", files / "m.py")
+    spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+    for each in numba_types.float32, numba_types.float64, record:
+        autolink.build(module.kernel, numba_types.void(each[::1], numba_types.float32[::1]), cc=(9, 0))
+    shown = "unaligned array(Record(a: int32, b: float32), 1d, C)"
+    assert told() == [
+        f"sm_90   m.py:kernel({shown}, float32[::1]): first build for these types",
+        "sm_90   m.py:kernel(float64[::1], float32[::1]): first build for these types",
+        "sm_90   m.py:kernel(float32[::1], float32[::1]): first build",
+    ]
+
+
+def test_equal_edits_of_several_runs_are_lines_of_their_own(files):
+    (files / "m.py").write_text(PROGRAM)
+    (files / "helpers.py").write_text(HELPERS)
+    for factor in "10", "20", "30":
+        (files / "ten.cu").write_text(SOURCE.replace("10", factor))
+        run(files)
+    lines = told("ten.cu", kind="program")
+    assert lines == [*["sm_90a  ten.cu changed: line 3"] * 2, "sm_90a  ten.cu: first build of ten(float32)"]
