@@ -193,8 +193,10 @@ class PythonKernel:
     @property
     def state(self) -> str:
         """A digest of the content of its functions, and of when their files and those of its objects were written."""
-        paths = dict.fromkeys((*self.paths, *(each.path for each in self.objects)))
-        stamps = [os.stat(each).st_mtime_ns for each in paths if os.path.exists(each)]
+        stamps = []
+        for path in dict.fromkeys((*self.paths, *(each.path for each in self.objects))):
+            with contextlib.suppress(OSError):
+                stamps.append(os.stat(path).st_mtime_ns)
         return _digest(([(each.content, each.objects) for each in self.functions], stamps))
 
     def facts(self, *, with_lines: bool) -> Facts:
@@ -324,21 +326,30 @@ def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], t
 def object_text(value: Any) -> str:
     """Return what a function or another object is: its name, or of an object with a hook its class with those of its
     attributes that are constants, ``Power(n=2)``, or a tuple of these; empty if that is not known."""
-    named = getattr(value, "__name__", None) if not isinstance(value, types.ModuleType) else None
+    named = _attribute(value, "__name__") if not isinstance(value, types.ModuleType) else None
     if type(named) is str:
         return named
     if isinstance(value, tuple):
         parts = [constant_text(each) or object_text(each) for each in value]
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if parts and all(parts) else ""
-    if not any(hasattr(value, each) for each in _HOOKS) or type(value).__module__.startswith(_OWN):
+    if all(_attribute(value, each) is None for each in _HOOKS) or type(value).__module__.startswith(_OWN):
         return ""
-    attributes = ((name, constant_text(each)) for name, each in getattr(value, "__dict__", {}).items())
+    attributes = ((name, constant_text(each)) for name, each in (_attribute(value, "__dict__") or {}).items())
     shown = ", ".join(f"{name}={text}" for name, text in attributes if text and name[:1] != "_")
     return f"{type(value).__qualname__}({shown})"
 
 
+def _attribute(value: Any, name: str) -> Any:
+    """Return an attribute of any object; ``None`` if it has none, or its own code raises an exception."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
+
+
 def _place_of_object(value: Any) -> str:
-    code = getattr(getattr(value, "py_func", value), "__code__", None)
+    function = _attribute(value, "py_func")
+    code = _attribute(value if function is None else function, "__code__")
     return _place_of_code(code) if isinstance(code, types.CodeType) else ""
 
 

@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
 from numba.cuda.cudadrv.external_code.cache.changes import changes_in_words
 from numba.cuda.cudadrv.external_code.cache.entry import CacheKey, described
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.plan.python_functions import object_text
 
 SOURCE = "template <class T>\n__device__ T ten(T x) {\n    return x * T(10);\n}\n"
 KERNEL = """\
@@ -592,6 +593,14 @@ def test_an_edit_of_an_object_in_another_file_is_placed(files):
     run(files)
     rewrite(files / "objects.py", ('Extern("times"', 'Extern("twice"'))
     assert run(files) == ["m.py:kernel: objects.py changed: line 10 (2 builds)"]
+
+
+def test_what_an_object_is_may_not_be_known():
+    class Raising:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    assert object_text(Raising()) == object_text((Raising(),)) == ""
 
 
 CLOSURES = """\
