@@ -130,7 +130,9 @@ def _replace_text(error: BaseException, text: str) -> None:
     may look for. An error whose text is not its argument, such as an `OSError`, keeps its own."""
     said = str(error)
     if said == str(error.args[0] if error.args else "") and not said.startswith(text):
-        is_in_text = all(line.strip(" :.") in text for line in said.splitlines())
+        is_in_text = said in text
+        if isinstance(error, ImportError):  # of a library that is missing: its lines have empty ones between
+            is_in_text = all(line.strip(" :.") in text for line in said.splitlines())
         error.args = (text if is_in_text else f"{text}\n\n{said}", *error.args[1:])
         if isinstance(error, ImportError):  # whose text is not that of its arguments
             error.msg = error.args[0]

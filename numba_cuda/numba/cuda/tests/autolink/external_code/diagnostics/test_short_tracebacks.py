@@ -472,3 +472,15 @@ def test_a_handled_error_has_all_that_the_front_end_says(package):
     assert text.startswith("kernels make no text\n  at: ")
     assert "\nNo implementation of function " in text
     assert "candidate implementation" in text and text.rstrip().splitlines()[-1].startswith("During: Pass ")
+
+
+def test_a_handled_error_has_the_lines_of_the_front_end_together(tmp_path):
+    script = tmp_path / "ambiguous.py"
+    script.write_text(
+        "import numpy as np\nfrom numba import cuda\n"
+        "@cuda.jit(['void(float64[::1], float32, float64)', 'void(float64[::1], float64, float32)'])\n"
+        "def kernel(x, a, b):\n    x[0] = a + b\n"
+        "try:\n    kernel[1, 1](np.ones(1), 1.0, 2.0)\nexcept TypeError as error:\n    print(error)\n"
+    )
+    said = run_emulated(script).stdout
+    assert re.search(r", float64, float64\):\n\(.*, float32, float64\) -> none\n\(.*, float64, float32\) -> none", said)
