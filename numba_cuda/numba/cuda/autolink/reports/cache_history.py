@@ -115,7 +115,7 @@ def _lines(
     """Yield the lines, each with the entries that it is of."""
     shown = _shown(entries, every_kind)
     names = _names(shown)
-    for of_run in _by_cause(_with_earlier(shown, known), names, _runs(known)):
+    for of_run in _by_cause(_with_earlier(shown, known), names):
         first = of_run[0]
         named = list(dict.fromkeys(_name_of(each, names) for each in of_run))
         count = len(of_run) if len(named) == 1 else 1
@@ -131,24 +131,14 @@ def _lines(
         yield f"{_written(first.entry)}  {_line(first, text)}{repeated}", [part.entry for part in parts]
 
 
-def _runs(known: Iterable[StoredEntry]) -> Mapping[bytes, str]:
-    """Return the run that built each entry: of a program that of the first link that uses it."""
-    runs: dict[bytes, str] = {}
-    for entry in sorted(known, key=lambda each: each.written):
-        for digest in (entry.digest, *entry.uses):
-            if entry.run:
-                runs.setdefault(digest, entry.run)
-    return runs
-
-
-def _by_cause(builds: Iterable[_Build], names: Mapping[bytes, str], runs: Mapping[bytes, str]) -> list[list[_Build]]:
+def _by_cause(builds: Iterable[_Build], names: Mapping[bytes, str]) -> list[list[_Build]]:
     """Return the *builds* that are told together: those of one run for the same cause, among which its workers may have
     built others, and successive ones."""
     found: list[list[_Build]] = []
     of_runs: dict[tuple[Any, ...], list[_Build]] = {}
     last: tuple[Any, ...] = ()
     for build in builds:
-        cause = runs.get(build.entry.digest, ""), *_rebuilt_with(build, names)
+        cause = build.entry.run, *_rebuilt_with(build, names)
         if cause == last:
             found[-1].append(build)
         elif cause[0] and cause in of_runs:
@@ -381,8 +371,8 @@ def _base(
 
 
 def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
-    """Return *entries* without notes of what is cached since. Those of programs name what they are compared with: the
-    program that the link before the first link that uses them used in their place."""
+    """Return *entries* without notes of what is cached since. Those of programs have the run of the first link that
+    uses them, and name what they are compared with: the program that the link before used in their place."""
     listed = {each.digest: each for each in entries}
     latest = defaultdict[tuple[str, ...], float](float)
     for each in listed.values():
@@ -397,10 +387,12 @@ def with_bases(entries: Iterable[StoredEntry]) -> list[StoredEntry]:
             used.setdefault(digest, link)
     found = []
     for entry in known.values():
-        link_before = known.get(used[entry.digest].base) if entry.digest in used else None
+        first = used.get(entry.digest)
+        link_before = known.get(first.base) if first is not None else None
         programs = [known[each] for each in link_before.uses if each in known] if link_before is not None else []
         base = nearest(entry, of_same_call(entry, programs)) if entry.kind == "program" else None
-        found.append(entry if base is None else dataclasses.replace(entry, base=base.digest))
+        run = entry.run or ("" if first is None else first.run)
+        found.append(dataclasses.replace(entry, run=run, base=entry.base if base is None else base.digest))
     return found
 
 

@@ -12,7 +12,7 @@ import cuda.core
 
 from numba_cuda_autolink.package_versions import version_of
 
-from .cache.changes import COMPILED_FOR, FRONT_END
+from .cache.changes import COMPILED_FOR, FRONT_END, INLINE
 from .cache.entry import MADE_BY, PLACE_OF, Facts, LineDigests
 from .inputs import kinds
 from .link.linker_input import sha256
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # Facts of programs that follow from the kernel, or belong to a program alone.
 _OF_KERNEL = ("path", "architecture", "lto", "debug", "lineinfo", "max_registers")
-_INLINE = "inline C++"
 
 
 def link_facts(request: LinkRequest) -> Facts:
@@ -56,7 +55,7 @@ def link_facts(request: LinkRequest) -> Facts:
             for fact in key.facts()
             if fact[1] not in _OF_KERNEL
         )
-        if subject.startswith(_INLINE):
+        if subject.startswith(INLINE):
             found.append((subject, "calls", key.name))
             if place := _place_in_python(request, key):
                 found.append((subject, f"{PLACE_OF}source", place[0]))
@@ -81,7 +80,7 @@ def link_lines(request: LinkRequest) -> LineDigests:
             if not label.startswith("source "):
                 found[label] = lines
                 continue
-            place = _place_in_python(request, key) if subject.startswith(_INLINE) else None
+            place = _place_in_python(request, key) if subject.startswith(INLINE) else None
             found[f"source {subject}"] = ("",) * (place[1] - 1 if place else 0) + lines
     return tuple(found.items())
 
@@ -109,6 +108,6 @@ def _units(plan: LinkPlan) -> Iterator[tuple[PlannedInput, str, CacheKey | None]
             file, _, calls = key.name.partition(": ")
             subject = os.path.basename(file)
             if not calls and "(" in file:
-                subject = _INLINE
+                subject = INLINE
         named[subject] = named.get(subject, 0) + 1
         yield unit, subject if named[subject] == 1 else f"{subject} #{named[subject]}", key

@@ -21,6 +21,7 @@ _IDENTITY = ("path", "kernel", "architecture", "output", "types", "link key", "e
 OWN_FILE = "file of the kernel"
 COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
+INLINE = "inline C++"  # the name of C++ in a Python program
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
 REMOVED = "what the last run used was removed from the cache, so what changed is not known"
 LINES_MOVED = ": lines moved (line information)"
@@ -305,6 +306,9 @@ def _without_consequences(changes: Iterable[_Change], facts: _Facts) -> list[_Ch
         elif label.startswith("value "):
             seen.add(of_module)
         kept.append(change)
+    # An edit of a source or header may include others of CUDA.
+    has_edit = any(each.label in ("source", "file") for each in kept)
+    kept = [each for each in kept if not (each.label == "headers" and has_edit)]
     return [each for each in kept if not _is_new_value(each) or not any(_is_cause_of(other, each) for other in kept)]
 
 
@@ -409,7 +413,8 @@ def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: Stored
         if label == "file" and not lines and all(f"{FILE}{subject}" in dict(each.lines) for each in (before, after)):
             return [f"{subject or label} changed in the ends of its lines"]
         of = f" of {place}" if lines and place else ""
-        if label == "source" and not of and (edited := _edits_of_classes(before, after)):
+        edits = edited_lines if subject.startswith(INLINE) else _edits_of_classes
+        if label == "source" and not of and (edited := edits(before, after)):
             of = f" ({', '.join(edited)})"
         return [f"{subject or label} changed{lines}{of}"]
     if label == "headers":

@@ -126,6 +126,7 @@ class CacheStore:
     def __init__(self, settings: CacheSettings):
         from cuda.core.utils import InMemoryProgramCache
 
+        self._started = time.time()
         self.settings = settings
         self.disk = DiskEntries(settings)
         self.remote = self._remote()
@@ -445,18 +446,20 @@ class CacheStore:
 
     @functools.cached_property
     def _found(self) -> Mapping[tuple[str, str], Sequence[StoredEntry]] | None:
-        """The entries of each kind and name that were on disk when the first miss was logged; ``None`` if these were
-        too many."""
+        """The entries of each kind and name that were on disk before this process; ``None`` if there are too many."""
         if self.disk.has_more_than(_MOST_READ):
             return None
         found = collections.defaultdict[tuple[str, str], list[StoredEntry]](list)
-        for entry in sorted(self.disk.entries(), key=lambda entry: entry.written):
+        before = (entry for entry in self.disk.entries() if entry.written < self._started)
+        for entry in sorted(before, key=lambda entry: entry.written):
             found[entry.kind, entry.name].append(entry)
         return found
 
     def _why_missed(self, key: CacheKey) -> str:
         """Return what changed since the build that *key* is compared with, as ``cache why`` does; nothing if that is
         not known."""
+        if not self.settings.on_disk:
+            return "the cache is off"
         if key.digest in self.disk.damaged:
             return "its entry was damaged"
         entry = described(key)

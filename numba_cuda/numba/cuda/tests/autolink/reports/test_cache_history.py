@@ -603,6 +603,57 @@ def test_what_an_object_is_may_not_be_known():
     assert object_text(Raising()) == object_text((Raising(),)) == ""
 
 
+F_STRING = """\
+from numba import cuda
+from numba.cuda import autolink
+
+A = 2.5
+lib = autolink.cxx(f"__device__ float by(float x) {{{{ return x * {{A}}f; }}}}")
+
+
+def kernel(x):
+    x[0] = lib.by(x[0])
+
+
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
+def test_an_edit_of_what_inline_code_is_made_of_has_its_line(files):
+    (files / "m.py").write_text(F_STRING.replace("{{", "{").replace("}}", "}"))
+    run(files)
+    rewrite(files / "m.py", ("A = 2.5", "A = 4.5"))
+    assert run(files) == ["m.py:kernel: inline C++ changed: line 1 (m.py: line 4)"]
+
+
+def test_other_headers_of_cuda_follow_from_an_edit(files):
+    build(files / "m.py")
+    (files / "ten.cu").write_text(f"#include <cuda/std/cmath>\n{SOURCE}")
+    build(files / "m.py")
+    assert told()[0] == "sm_90   m.py:kernel: ten.cu changed: line 1"
+
+
+def test_programs_of_one_run_are_not_compared(files, monkeypatch):
+    (files / "m.py").write_text(
+        "from numba import cuda\nfrom numba.cuda import autolink\n\nlib = autolink.cxx('ten.cu')\n\n\n"
+        "@cuda.jit(max_registers=32)\ndef kernel(x):\n    x[0] = lib.ten(x[0])\n\n\n"
+        "def other(x):\n    x[0] = lib.ten(x[0])\n\n\n"
+        "for each in kernel, other:\n    autolink.build(each, 'void(float32[::1])', cc=(9, 0))\n"
+    )
+    run(files)
+    assert told("ten.cu", "program") == ["sm_90   ten.cu: first build of ten(float32)"] * 2
+    (files / "ten.cu").write_text(SOURCE.replace("10", "20"))
+    log = subprocess.run(
+        [sys.executable, "m.py"],
+        cwd=files,
+        env={**os.environ, "NUMBA_CUDA_AUTOLINK_LOG": "cache"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stderr
+    assert len(re.findall(r"program 'ten.cu: .* built in .*; ten.cu changed: line 3\n", log)) == 2
+
+
 CLOSURES = """\
 from numba import cuda
 from numba.cuda import autolink
@@ -859,7 +910,7 @@ def test_an_edit_is_one_line_and_programs_have_theirs_by_name(files):
         build(files / "m.py")
     lines = [line[29:] for line in str(cache.why("")).splitlines()]
     assert lines == ["m.py:kernel: ten.cu changed: line 3 (2 builds)", "m.py:kernel: first build"]
-    assert told("ten.cu", None) == [
+    assert told("ten.cu", "program") == [
         "sm_90   ten.cu changed: line 3 (2 builds)",
         "sm_90   ten.cu: first build of ten(float64)",
     ]
