@@ -113,6 +113,11 @@ def made_with(entry: StoredEntry, *, exactly: bool = False) -> str:
     )
 
 
+def values_of(entry: StoredEntry) -> set[tuple[str, str, str]]:
+    """Return the values, functions and objects that the code of a kernel was compiled with."""
+    return {each for each in entry.facts if each[1].startswith(("value ", "default ", _CLOSURE, _OBJECT))}
+
+
 def types_of(entry: StoredEntry) -> str:
     return fact(entry, "types").strip("()")
 

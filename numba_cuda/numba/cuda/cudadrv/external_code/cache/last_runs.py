@@ -39,13 +39,14 @@ def join_run(run: str) -> None:
 class _Run(NamedTuple):
     """What a run used of a kernel's entries, their keys in hexadecimal, the latest last; by these keys, the lines that
     it read, where files were edited and that needed no build, and what it knew, where that is not what the entries say;
-    and of those that it used, the states."""
+    of those that it used, the states; and those that it and earlier runs used, the latest last."""
 
     run: str = ""
     used: tuple[str, ...] = ()
     lines: tuple[tuple[str, LineDigests], ...] = ()
     facts: tuple[tuple[str, Facts], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
+    recent: tuple[str, ...] = ()
 
 
 class _Noted(NamedTuple):
@@ -93,6 +94,10 @@ class LastRuns:
         own = last.used if last.run == _run else ()
         return [*map(bytes.fromhex, self._before(subject).used)], [*map(bytes.fromhex, own)]
 
+    def recent(self, subject: tuple[str, ...]) -> list[bytes]:
+        """Return the digests of what runs before this one used of *subject*, the latest last."""
+        return [*map(bytes.fromhex, self._before(subject).recent)]
+
     def known_before(self, subject: tuple[str, ...], digest: bytes) -> tuple[Facts, LineDigests]:
         """Return what the run before this one knew of the entry with *digest*, and digests of the lines that it read of
         texts that were edited since the build; nothing if that is what the entry says."""
@@ -134,7 +139,8 @@ def _read_run(read: Any) -> _Run:
     facts = tuple((str(digest), read_facts(each)) for digest, each in read["facts"])
     states = tuple((str(digest), str(state)) for digest, state in read["states"])
     lines = tuple((str(digest), read_lines(each)) for digest, each in read["lines"])
-    return _Run(str(read["run"]), used, lines, facts, states)
+    recent = tuple(bytes.fromhex(each).hex() for each in read["recent"])
+    return _Run(str(read["run"]), used, lines, facts, states, recent)
 
 
 def _text(noted: _Noted) -> str:
@@ -148,10 +154,12 @@ def _with_use(found: _Noted, digest: str, state: str) -> _Noted:
         facts = tuple(each for each in last.facts if each[0] in last.used)
         before = last._replace(lines=lines, facts=facts)
         last = before._replace(run=_run, used=())
-    used = (*(each for each in last.used if each != digest), digest)[-_MOST_USED:]
+    used, recent = (
+        (*(each for each in some if each != digest), digest)[-_MOST_USED:] for some in (last.used, last.recent)
+    )
     states = dict(last.states) | {digest: state}
     kept = tuple(each for each in states.items() if each[0] in (*used, *before.used))
-    return _Noted(last._replace(used=used, states=kept), before)
+    return _Noted(last._replace(used=used, states=kept, recent=recent), before)
 
 
 def _name(subject: tuple[str, ...]) -> bytes:

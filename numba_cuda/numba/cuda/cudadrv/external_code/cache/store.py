@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
 from .cells import CELL, is_named_otherwise
-from .changes import REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call
+from .changes import REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call, values_of
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
 from .last_runs import BUILT_AGAIN, LastRuns, current_run
@@ -371,8 +371,10 @@ class CacheStore:
 
     def _base(self, key: CacheKey) -> StoredEntry | None:
         """Return the entry of the build before that under *key*: of what the last run used of its kernel, perhaps in
-        another folder, the one that differs least; or if it used nothing, of what this one used, among those that were
-        made with the same values and functions, and of a notebook's kernel the last of these in any case."""
+        another folder, the one that differs least, or one of an earlier run with the same values that differs no more,
+        as where a parameter of a program has several values in turn; or if it used nothing, of what this one used,
+        among those that were made with the same values and functions, and of a notebook's kernel the last of these in
+        any case."""
         entry = described(key)
         before, own = (
             [self._used_entry(each) for each in digests if each != key.digest]
@@ -388,10 +390,21 @@ class CacheStore:
             return alike[-1]
         if of_call := [each for each in before if each is not None and call_of(each) == call_of(entry)]:
             same = [each for each in of_call if is_named_otherwise(each.facts, entry.facts)]
-            base = nearest(entry, same or of_call)
+            base = self._with_values(key, nearest(entry, same or of_call))
             # Of a kernel that was made with these values, the entry may have been removed.
             return None if base is not None and None in before and made_with(base) != made_with(entry) else base
         return nearest(entry, alike)
+
+    def _with_values(self, key: CacheKey, base: StoredEntry | None) -> StoredEntry | None:
+        """Return the latest entry that an earlier run used of the kernel of *key*, with the same values, if it differs
+        in no more than *base*, which has other values; or else *base*."""
+        entry = described(key)
+        if base is None or values_of(base) == values_of(entry):
+            return base
+        recent = (self._used_entry(each) for each in reversed(self._runs.recent(key.subject)) if each != key.digest)
+        alike = of_same_call(entry, (each for each in recent if each is not None))
+        found = next((each for each in alike if values_of(each) == values_of(entry)), base)
+        return min(found, base, key=lambda each: len(changes_in_words(each, entry)))
 
     def _used_entry(self, digest: bytes) -> StoredEntry | None:
         """Return the entry of what a run used: each kernel of a factory is compared with all of them."""

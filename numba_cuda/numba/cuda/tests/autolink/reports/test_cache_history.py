@@ -654,6 +654,19 @@ def test_programs_of_one_run_are_not_compared(files, monkeypatch):
     assert len(re.findall(r"program 'ten.cu: .* built in .*; ten.cu changed: line 3\n", log)) == 2
 
 
+def test_a_parameter_of_a_program_that_has_two_values_in_turn_is_no_cause(files):
+    text = KERNEL.format(file="ten.cu").replace("N = 3", "N = int(os.environ['WIDTH'])")
+    (files / "m.py").write_text(f"import os\n{text}\n\nautolink.build(kernel, 'void(float32[::1])', cc=(9, 0))\n")
+    assert run(files, WIDTH="1") == ["m.py:kernel: first build"]
+    assert run(files, WIDTH="2") == ["m.py:kernel: value N: 1 -> 2 (m.py:6)"]
+    assert run(files, WIDTH="1") == run(files, WIDTH="2") == []
+    (files / "ten.cu").write_text(SOURCE.replace("10", "20"))
+    assert run(files, WIDTH="2") == run(files, WIDTH="1") == ["m.py:kernel: ten.cu changed: line 3"]
+    assert run(files, WIDTH="3") == ["m.py:kernel: value N: 1 -> 3 (m.py:6)"]
+    (files / "ten.cu").write_text(SOURCE.replace("10", "30"))
+    assert run(files, WIDTH="4") == ["m.py:kernel: value N: 3 -> 4 (m.py:6), ten.cu changed: line 3"]
+
+
 CLOSURES = """\
 from numba import cuda
 from numba.cuda import autolink
@@ -1289,7 +1302,9 @@ def test_what_is_not_cached_is_named_in_the_line_of_its_kernel(files):
         build(path)
     why = "the source:3: it uses the time of the compile: __DATE__"
     assert f"        ten(float64) is not cached: {why}" in str(cache.why("ten"))
-    assert told()[0] == f"sm_90   m.py:kernel: inline C++ changed: line 3, inline C++ is not cached: {why}"
+    assert (
+        told()[0] == f"sm_90   m.py:kernel: inline C++ changed: line 3 (m.py: line 4), inline C++ is not cached: {why}"
+    )
 
 
 @pytest.mark.parametrize("file", ["ten.cu", "gain.h"])
