@@ -147,8 +147,13 @@ def _place_of(name: str, path: str, of_class: str) -> str:
 
 def _span_of_class(name: str, text: str) -> tuple[int, int]:
     """Return where a class of a module begins and ends in its *text*; an empty span if it is not there."""
-    body = re.search(rf"^class {name}\b.*\n(?:[ \t]+.*\n|\n)*", text, re.MULTILINE)
-    return body.span() if body is not None else (0, 0)
+    found = re.search(rf"^class {name}\b", text, re.MULTILINE)
+    if found is None:
+        return 0, 0
+    start = found.start()
+    with contextlib.suppress(SyntaxError, IndexError, ValueError):  # as of a text that is not Python
+        return start, start + len("".join(inspect.getblock(text[start:].splitlines(keepends=True))))
+    return 0, 0
 
 
 def _text_of_file(path: str) -> str:

@@ -535,12 +535,15 @@ def test_other_objects_and_arrays_are_named_as_the_program_makes_them(files):
     assert run(files) == [f"m.py:kernel: {', '.join(said for _, said in edits)}"]
 
 
-def test_an_edit_of_the_text_that_an_object_makes_has_its_line_in_python(files):
-    (files / "m.py").write_text(OBJECTS)
+@pytest.mark.parametrize("begin", ["", "\\\n"])
+def test_an_edit_of_the_text_that_an_object_makes_has_its_line_in_python(files, begin):
+    """Also where the text has lines that are not indented."""
+    (files / "m.py").write_text(OBJECTS.replace("text = f'", f"text = f'{begin}"))
     run(files)
     rewrite(files / "m.py", ("return {self.n} * x", "return {self.n} / x"))
     (said,) = run(files)
-    assert said.startswith("m.py:kernel: power_2.cu changed: line 1 (m.py: line 14), power_")
+    line = 15 if begin else 14
+    assert said.startswith(f"m.py:kernel: power_2.cu changed: line 1 (m.py: line {line}), power_")
 
 
 JOBS = """\
