@@ -100,9 +100,8 @@ def _add_build(drawn: Graph, build: BuildReport) -> None:
     callers: dict[str, str] = {}  # by call site, the key of the call's box
     for call in build.calls:
         callers[call.site] = key = f"call {call.name} {call.object}{call.arguments}"
-        is_left = call.inlined is False or call.left is not None
-        became = f"not {'' if call.left is None else 'all '}inlined: " if is_left else ""
-        if key not in drawn.boxes or is_left:
+        became = f"not {'' if call.left is None else 'all '}inlined: " if call.may_be_left else ""
+        if key not in drawn.boxes or call.may_be_left:
             drawn.boxes[key] = Box("calls", call.name, f"{became}{call.arguments}", call.call, _group(call))
         drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"

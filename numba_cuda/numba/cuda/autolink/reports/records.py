@@ -110,6 +110,11 @@ class CallReport(CallRecord):
     called: tuple[str, ...] = ()
     left: tuple[int, int] | None = None
 
+    @property
+    def may_be_left(self) -> bool:
+        """Whether it is known that it was not inlined, or that it may not have been."""
+        return self.inlined is False or self.left is not None
+
 
 @dataclass(frozen=True)
 class LinkReport:

@@ -36,7 +36,7 @@ def _not_inlined(calls: Sequence[CallReport]) -> Iterator[Item]:
     """Yield the calls that were not inlined, those alike together, and how many more there are."""
     groups: dict[tuple[str, str], list[CallReport]] = {}
     for call in calls:
-        if call.inlined is False or call.left is not None:
+        if call.may_be_left:
             inner = f": {left}" if (left := formatting.left(call)) else ""
             groups.setdefault((f"{full_name(call)}{call.arguments}", inner), []).append(call)
     for (name, inner), some in [*groups.items()][:_MOST]:

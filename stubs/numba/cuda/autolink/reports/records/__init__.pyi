@@ -114,6 +114,8 @@ class CallReport:
     called: tuple[str, ...] = ()
     left: tuple[int, int] | None = None
     @property
+    def may_be_left(self) -> bool: ...
+    @property
     def call(self) -> str: ...
 
 @dataclass(frozen=True)
