@@ -18,6 +18,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.cells import CELL, is_named_otherwise
 from numba.cuda.cudadrv.external_code.cache.changed_lines import differing_lines
 from numba.cuda.cudadrv.external_code.cache.changes import (
+    BUILT_AGAIN,
     COMPILED,
     FRONT_END,
     LINES_MOVED,
@@ -27,8 +28,8 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     REMOVED,
     Subject,
     call_of,
-    edit_in_words,
     edited_lines,
+    edits_in_words,
     fact,
     is_inline,
     known_changes,
@@ -42,7 +43,6 @@ from numba.cuda.cudadrv.external_code.cache.changes import (
     what_differs,
 )
 from numba.cuda.cudadrv.external_code.cache.entry import DAMAGED, PLACE_OF, StoredEntry
-from numba.cuda.cudadrv.external_code.cache.last_runs import BUILT_AGAIN
 from numba.cuda.cudadrv.external_code.cache.moved_kernels import changes_of_moved, moved_from
 
 from numba_cuda_autolink.printable_texts import did_you_mean, printable
@@ -485,16 +485,16 @@ def _causes_of(build: _Build) -> tuple[list[str], list[str]]:
         values = f", {MADE_WITH}{build.made_with}" if build.made_with else ""
         return [f"first build{build.new}{f' of {for_calls}' if calls else ''}{values}"], []
     causes = build.changes or (compiled.changes if compiled is not None else [])
-    edited = {each.partition(": ")[0]: each for each in edited_lines(before, entry)}
+    edited = edited_lines(before, entry)
     if compiled is not None and compiled.before is not None:
-        edited = {each.partition(": ")[0]: each for each in edited_lines(compiled.before, compiled.entry)} | edited
+        edited = edited_lines(compiled.before, compiled.entry) | edited
     of_files = [each for each in causes if each.partition(" changed")[0].endswith(".py")]
     others = [each for each in causes if each not in of_files]
-    in_lines = [*map(edit_in_words, edited.values())]
+    in_lines = edits_in_words(edited)
     in_lines += [each for each in of_files if each.partition(" changed")[0] not in edited]
     if in_lines and all(each.endswith(LINES_MOVED) for each in others):
         others = [f"{each}{' (line information)' if others else ''}" for each in in_lines]
-    return others or [what_differs(before, entry)], list(edited.values())
+    return others or [what_differs(before, entry)], [f"{file}{lines}" for file, lines in edited.items()]
 
 
 def _size(entry: StoredEntry) -> str:

@@ -30,21 +30,19 @@ _OF_KERNEL = ("path", "architecture", "lto", "debug", "lineinfo", "max_registers
 
 def link_facts(request: LinkRequest) -> Facts:
     """Return what users know of the link that is *request*\\ ed."""
-    plan, code = request.plan, request.kernel_code
-    target = plan.target
+    plan, code, python = request.plan, request.kernel_code, request.kernel_code.python
+    target, objects = plan.target, python.objects if python is not None else ()
     has_lines = target.lineinfo or target.debug
-    python = as_in_notebook(code.python).facts(with_lines=has_lines) if code.python is not None else ()
     nvvm = dict(option for each in code.inputs if isinstance(each, LLVMModules) for option in each.options)
     found = [
         ("", "architecture", target.arch),
-        *python,
+        *(as_in_notebook(python).facts(with_lines=has_lines) if python is not None else ()),
         *([("", COMPILED_FOR, nvvm["arch"])] if "arch" in nvvm else []),
         *([("", "entry_name", code.entry)] if code.entry and not code.entry.startswith("_Z") else []),  # mangled
         ("", "output", request.output),
-        *([("", FRONT_END, code.python.front_end)] if code.python is not None else []),
+        *([("", FRONT_END, python.front_end)] if python is not None else []),
     ]
     for unit, subject, key in _units(plan):
-        objects = code.python.objects if code.python is not None else ()
         if made_by := dict.fromkeys(each.text for each in objects if each.origin in unit.origins):
             found.append((subject, MADE_BY, ", ".join(made_by)))
         if key is None:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .changed_lines import changed_lines
@@ -23,6 +23,7 @@ COMPILED = ("working directory", "packages", "program", "at")
 NOT_CACHED = "not cached"
 INLINE = "inline C++"  # the name of C++ in a Python program
 MADE_WITH = "made with "  # before the closure variables of a kernel that differ
+BUILT_AGAIN = "built again, as its entry had been removed from the cache"
 REMOVED = "what the last run used was removed from the cache, so what changed is not known"
 LINES_MOVED = ": lines moved (line information)"
 _CLOSURE = "closure "  # before the name of such a variable
@@ -167,25 +168,23 @@ def _lines_around(lines: dict[str, tuple[str, ...]]) -> tuple[tuple[str, ...], t
 def changes_in_words(before: StoredEntry, after: StoredEntry) -> list[str]:
     """Return what changed from *before* to *after*, for users; if nothing that they know of is known, the lines of
     Python that were edited, or else what differs."""
-    found = known_changes(before, after) or [*map(edit_in_words, edited_lines(before, after))]
+    found = known_changes(before, after) or edits_in_words(edited_lines(before, after))
     return found or [what_differs(before, after)]
 
 
-def edit_in_words(edited: str) -> str:
-    """Return one of the texts that `edited_lines` returns as a change: ``m.py changed: line 8``."""
-    return edited.replace(": ", " changed: ", 1)
+def edits_in_words(edited: Mapping[str, str]) -> list[str]:
+    """Return what `edited_lines` returns as changes: ``m.py changed: line 8``."""
+    return [f"{file} changed{lines}" for file, lines in edited.items()]
 
 
-def edited_lines(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return which lines were edited in the files of the Python functions of two kernels, as ``m.py: line 8``, and in
-    the classes of their objects."""
+def edited_lines(before: StoredEntry, after: StoredEntry) -> dict[str, str]:
+    """Return which lines were edited in the files of the Python functions of two kernels, and in the classes of their
+    objects: by the file, as ``: line 8``."""
     own = os.path.basename(fact(after, "path"))
     files = ((own if label == OWN_FILE else label.removeprefix(FILE), label) for label, _ in after.lines)
     python = [(file, label) for file, label in files if label.startswith(FILE) and file.endswith((own, ".py"))]
     edited = ((file, changed_lines(label, before, after)) for file, label in python)
-    found = {file: f"{file}{lines}" for file, lines in edited if lines}
-    of_classes = {each.partition(": ")[0]: each for each in _edits_of_classes(before, after)}
-    return [*(of_classes | found).values()]
+    return dict(_edits_of_classes(before, after)) | {file: lines for file, lines in edited if lines}
 
 
 class _Change(NamedTuple):
@@ -287,23 +286,17 @@ def _without_consequences(changes: Iterable[_Change], facts: _Facts) -> list[_Ch
     objects = [each for each in changes if each.label.startswith((_OBJECT, _CLOSURE)) and None not in each]
     known_as = [text for each in objects for text in each.texts]
     attributes = tuple(f"value {each.subject}.{each.label.partition(' ')[2]}." for each in objects)
-    # Values of functions, which the kernel may reach by the name of the function too.
-    values = {
-        f"value {subject.rpartition(':')[2]}.{label.removeprefix('value ')}"
-        for subject, label in (*facts.old, *facts.new)
-        if subject and label.startswith("value ")
-    }
     kept, seen = [], set()
     for change in changes:
         subject, label = change.subject, change.label
         file = subject.rpartition(":")[0]
-        if not subject and (label in values or label.startswith(attributes or ("\0",))):
+        if not subject and label.startswith(attributes):
             continue
         if not facts.is_in_both(subject):
             other_object = _is_of_objects(facts.of(subject, MADE_BY), known_as)
             if subject.rpartition(":")[2] in known_as or other_object or facts.is_in_one(file):
                 continue
-        elif label == MADE_BY or (label not in ("file", "at") and not facts.is_same(subject, MADE_BY)):
+        elif label == MADE_BY or (label != "file" and not facts.is_same(subject, MADE_BY)):
             if label != MADE_BY or _is_of_objects(change.texts, known_as):
                 continue
         elif label.startswith("value ") and (of_module := (file, *change[1:])) in seen:
@@ -418,9 +411,10 @@ def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: Stored
         if label == "file" and not lines and all(f"{FILE}{subject}" in dict(each.lines) for each in (before, after)):
             return [f"{subject or label} changed in the ends of its lines"]
         of = f" of {place}" if lines and place else ""
-        edits = edited_lines if subject.startswith(INLINE) else _edits_of_classes
-        if label == "source" and not of and (edited := edits(before, after)):
-            of = f" ({', '.join(edited)})"
+        if label == "source" and not of:
+            is_inline_text = subject.startswith(INLINE)
+            edited = edited_lines(before, after).items() if is_inline_text else _edits_of_classes(before, after)
+            of = f" ({', '.join(f'{file}{each}' for file, each in edited)})" if edited else ""
         return [f"{subject or label} changed{lines}{of}"]
     if label == "headers":
         return ["headers of CUDA or of another package changed"]
@@ -438,11 +432,11 @@ def _in_words(change: _Change, facts: _Facts, before: StoredEntry, after: Stored
     return [f"{_difference(change)}{f' ({place})' if place else ''}"]
 
 
-def _edits_of_classes(before: StoredEntry, after: StoredEntry) -> list[str]:
-    """Return which lines were edited of the classes of objects that provide code, as ``power.py: line 22``."""
+def _edits_of_classes(before: StoredEntry, after: StoredEntry) -> list[tuple[str, str]]:
+    """Return which lines were edited of the classes of objects that provide code: the file, and ``: line 22``."""
     labels = [label for label, _ in after.lines if label.startswith(CLASS)]
     edited = ((label.rpartition(" in ")[2], changed_lines(label, before, after)) for label in labels)
-    return [f"{file}{lines}" for file, lines in edited if lines]
+    return [each for each in edited if each[1]]
 
 
 def _difference(change: _Change) -> str:

@@ -91,6 +91,10 @@ class CacheKey:
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r}"
 
+    def known_once(self) -> CacheKey:
+        """Return the key of what was built: its facts and lines are found once, by who first asks for them."""
+        return dataclasses.replace(self, facts=functools.cache(self.facts), lines=functools.cache(self.lines))
+
     @functools.cached_property
     def digest(self) -> bytes:
         """The SHA-256 of the schema, the kind and the parts, each framed by its length."""

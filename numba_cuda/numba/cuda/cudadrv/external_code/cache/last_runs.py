@@ -18,8 +18,6 @@ from .build_locks import BuildGuard
 from .disk import LOCKS, RUNS, DiskEntries, write_file
 from .entry import CacheKey, Facts, LineDigests, read_facts, read_lines
 
-BUILT_AGAIN = "built again, as its entry had been removed from the cache"
-
 _run = os.urandom(8).hex()
 _MOST_USED = 64
 _LONGEST = 1 << 20  # bytes

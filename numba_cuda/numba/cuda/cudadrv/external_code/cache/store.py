@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 from ..cache.settings import logger, print_log
 from .build_locks import BuildGuard
 from .cells import CELL, is_named_otherwise
-from .changes import REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call, values_of
+from .changes import BUILT_AGAIN, REMOVED, call_of, changes_in_words, fact, made_with, nearest, of_same_call, values_of
 from .disk import LOCKS, MISMATCHES, DiskEntries, read_only_data
 from .entry import CacheKey, StoredEntry, data_of, described, pack, unpack
-from .last_runs import BUILT_AGAIN, LastRuns, current_run
+from .last_runs import LastRuns, current_run
 from .moved_kernels import changes_of_moved, moved_from
 from .settings import CacheSettings
 from .statistics import Statistics, leave
@@ -170,6 +170,7 @@ class CacheStore:
                 if found is None:
                     if (data := build()) is None:
                         return None
+                    key = key.known_once()
                     self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found

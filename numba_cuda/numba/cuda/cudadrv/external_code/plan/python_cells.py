@@ -8,7 +8,6 @@ whichever cell it is in; its lines are those of the cell.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import linecache
 import os
 import re
@@ -74,12 +73,8 @@ class _CellFunction(PythonFunction):
         named = ((name, LINES, lines_in_cell(self.places, text_name(self.cell), self.cell)),) if with_lines else ()
         return (*super().facts(name, with_lines=False), *named)
 
-    def lines(self, name: str) -> LineDigests:
-        try:
-            block = inspect.getblock(linecache.getlines(self.cell)[self.line - 1 :])
-        except (SyntaxError, IndexError):
-            return ()
-        return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+    def _lines_of_file(self) -> list[str]:
+        return linecache.getlines(self.cell)
 
 
 class _NotebookKernel(PythonKernel):

@@ -107,10 +107,13 @@ class PythonFunction:
         """Return digests of the lines of the function that users know by *name*, after one empty text for each line
         before it; nothing if its file was written since this process began."""
         try:
-            block = inspect.getblock(_text_of_file(self.path).splitlines(keepends=True)[self.line - 1 :])
+            block = inspect.getblock(self._lines_of_file()[self.line - 1 :])
         except (OSError, SyntaxError, ValueError, IndexError):
             return ()
         return ((f"code {name}", ("",) * (self.line - 1) + digests_of_lines("".join(block))),)
+
+    def _lines_of_file(self) -> list[str]:
+        return _text_of_file(self.path).splitlines(keepends=True)
 
 
 def shown_name(path: str) -> str:
@@ -141,8 +144,12 @@ def _place_of(name: str, path: str, of_class: str) -> str:
         return f"{shown_name(path)}:{number}"
     names = rf"(?:[^(\n]*|\([^)]*)\b{re.escape(name)}\b"
     imported = re.search(rf"^from ([\w.]+) import {names}", text, re.MULTILINE) if not (found or of_class) else None
-    other = getattr(sys.modules.get(imported[1]), "__file__", None) if imported is not None else None
-    return _place_of(name, other, "") if other not in (None, path) else ""
+    other = _file_of(sys.modules.get(imported[1])) if imported is not None else ""
+    return _place_of(name, other, "") if other not in ("", path) else ""
+
+
+def _file_of(module: Any) -> str:
+    return getattr(module, "__file__", None) or ""
 
 
 def _span_of_class(name: str, text: str) -> tuple[int, int]:
@@ -179,7 +186,7 @@ class CalledObject(NamedTuple):
         text, module = object_text(obj), type(obj).__module__
         if not text or module.startswith(_OWN):
             return None
-        return cls(origin, text, type(obj).__name__, getattr(sys.modules.get(module), "__file__", None) or "")
+        return cls(origin, text, type(obj).__name__, _file_of(sys.modules.get(module)))
 
 
 @dataclass(frozen=True)
@@ -296,7 +303,7 @@ def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], t
             label, is_class = f"value {owner.__name__}.{name}", isinstance(owner, type)
             names[label] = value.value if isinstance(value, enum.Enum) else value
             module = sys.modules.get(owner.__module__) if is_class else owner
-            homes[label] = getattr(module, "__file__", None) or "", owner.__name__ if is_class else ""
+            homes[label] = _file_of(module), owner.__name__ if is_class else ""
             owner = value
         elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
             names[f"value {name}"] = owner = function.__globals__[name]
@@ -309,10 +316,10 @@ def _values(function: types.FunctionType) -> tuple[_Values, tuple[_Home, ...], t
     names |= {f"{_DEFAULT}{name}": value for name, value in given.items()}
     for label, value in [*names.items()]:
         if label.startswith("value ") and isinstance(value, enum.Enum):
-            kind, module = type(value), sys.modules.get(type(value).__module__)
+            kind = type(value)
             member = f"value {kind.__name__}.{value.name}"
             names |= {label: _Named(f"{kind.__name__}.{value.name}"), member: value.value}
-            homes[member] = getattr(module, "__file__", None) or "", kind.__name__
+            homes[member] = _file_of(sys.modules.get(kind.__module__)), kind.__name__
     shown = ((name, constant_text(value)) for name, value in names.items())
     # A class or type under its own name, as `np.float32`, is what the code says.
     values = tuple((name, text) for name, text in shown if text and text != _last_name(name))

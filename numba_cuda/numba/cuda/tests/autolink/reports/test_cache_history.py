@@ -97,6 +97,18 @@ def test_a_rebuild_has_its_cause_alone(files, old, new, said):
     assert told() == [f"sm_90   m.py:kernel{said}", "sm_90   m.py:kernel: first build"]
 
 
+def test_what_is_told_of_a_build_is_found_once(files, monkeypatch):
+    """A few milliseconds each time, which a cold build need not take again."""
+    from numba.cuda.cudadrv.external_code import pipeline
+
+    found = []
+    for name in "link_facts", "link_lines":
+        own = getattr(pipeline, name)
+        monkeypatch.setattr(pipeline, name, lambda request, own=own, name=name: (found.append(name), own(request))[1])
+    build(files / "m.py")
+    assert sorted(found) == ["link_facts", "link_lines"]
+
+
 MEANT = """\
 import enum
 
